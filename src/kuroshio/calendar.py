@@ -57,9 +57,7 @@ def is_leap(year: np.ndarray | int) -> np.ndarray:
     return (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
 
 
-def day_number(
-    calendar: str, year: np.ndarray | int, dayofyear: np.ndarray | int
-) -> np.ndarray:
+def day_number(calendar: str, year: np.ndarray | int, dayofyear: np.ndarray | int) -> np.ndarray:
     """The day (int64) of a 1-based day of the template year, counted from 1 January 1970.
 
     Day 60 of a standard year that has no 29 February does not exist; asking for it is a defect of

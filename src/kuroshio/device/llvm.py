@@ -27,6 +27,10 @@ def native_lanes() -> int:
     return 8 if features.get("avx2") else 4
 
 
+def _has_avx512() -> bool:
+    return bool(binding.get_host_cpu_features().get("avx512f"))
+
+
 class Emitter:
     """Appends vector instructions at an LLVM builder's position.
 
@@ -69,6 +73,19 @@ class Emitter:
         where = self.b.add(address, self.index(offset)) if offset else address
         self.b.store(value, self.b.inttoptr(where, value.type.as_pointer()), align=1)
 
+    def prefetch(self, address: Value, offset: int = 0) -> None:
+        """Ask for the cache line at address + offset, which need not be readable."""
+        pointer = self.b.inttoptr(
+            self.b.add(address, self.index(offset)), ir.PointerType(ir.IntType(8))
+        )
+        i32 = ir.IntType(32)
+        name = "llvm.prefetch.p0"
+        function = self.b.module.globals.get(name)
+        if function is None:
+            kind = ir.FunctionType(ir.VoidType(), [pointer.type, i32, i32, i32])
+            function = ir.Function(self.b.module, kind, name)
+        self.b.call(function, [pointer, i32(0), i32(3), i32(1)])  # read, keep, data
+
     # -- the operations of the lists ------------------------------------------------------------
 
     def and_(self, x: Value, y: Value) -> Value:
@@ -83,6 +100,13 @@ class Emitter:
     def andnot(self, x: Value, y: Value) -> Value:
         """x & ~y."""
         return self.b.and_(x, self.b.not_(y))
+
+    def majority(self, x: Value, y: Value, z: Value) -> Value:
+        """Bits set in at least two of three: a full adder's carry."""
+        if self.lanes == 16 and x.type.element.width == 32 and _has_avx512():
+            imm = ir.IntType(32)(0xE8)  # LLVM would spend two instructions on it
+            return self._call("llvm.x86.avx512.pternlog.d.512", x.type, x, y, z, imm)
+        return self.b.or_(self.b.and_(x, y), self.b.and_(z, self.b.or_(x, y)))
 
     def shl(self, x: Value, count: int) -> Value:
         return self.b.shl(x, ir.Constant(x.type, [count] * self.lanes)) if count else x
@@ -130,8 +154,10 @@ class Emitter:
         target = self.vector(bits)
         if mask.type.element.width == bits:
             return mask
-        return self.b.sext(mask, target) if mask.type.element.width < bits else self.b.trunc(
-            mask, target
+        return (
+            self.b.sext(mask, target)
+            if mask.type.element.width < bits
+            else self.b.trunc(mask, target)
         )
 
     # -- lanes to scalars, and loops ------------------------------------------------------------

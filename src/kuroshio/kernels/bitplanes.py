@@ -46,7 +46,7 @@ def count(o: Any, words: Sequence[Any]) -> Any:
         while len(level) >= 3:
             x, y, z = level.pop(0), level.pop(0), level.pop(0)
             level.append(o.xor(o.xor(x, y), z))
-            carries.append(o.or_(o.and_(x, y), o.and_(z, o.or_(x, y))))
+            carries.append(o.majority(x, y, z))
         for word in level:
             bits = o.shl(o.popcount(word), weight)
             total = bits if total is None else o.add(total, bits)

@@ -37,6 +37,7 @@ KEY_BITS = {AFFINE16: 16, AFFINE32: 32, FLOAT32: 32, FLOAT64: 64}
 KEY_DTYPE = {AFFINE16: np.uint16, AFFINE32: np.uint32, FLOAT32: np.uint32, FLOAT64: np.uint64}
 YEARS_PER_WORD = 32
 
+_PREFETCH_BYTES = 128  # ahead of the tile: rows are too many for the processor's own prefetcher
 _MISSING_SEEN = 256  # flag that `extremes` adds to the number of planes
 
 
@@ -84,7 +85,9 @@ def _extremes(typingctx, lanes, kind, keys, stride, rows, n_rows, base):  # type
         def body(i, carried):  # type: ignore[no-untyped-def]
             smallest, largest, least = carried
             row = builder.zext(o.load(o.offset(rows, i, 4), kind=i32), i64)
-            x = o.load(o.offset(keys, row, stride), kind=o.vector(bits))
+            here = o.offset(keys, row, stride)
+            o.prefetch(here, _PREFETCH_BYTES)
+            x = o.load(here, kind=o.vector(bits))
             return None, (
                 o.min_(smallest, o.sub(x, o.const(1, bits))),  # a missing key wraps to the top
                 o.max_(largest, x),
@@ -111,7 +114,20 @@ def _extremes(typingctx, lanes, kind, keys, stride, rows, n_rows, base):  # type
 
 @intrinsic(prefer_literal=True)
 def _transpose(  # type: ignore[no-untyped-def]
-    typingctx, lanes, kind, years, gaps, keys, stride, rows, base, planes, valid, total, scale, offset
+    typingctx,
+    lanes,
+    kind,
+    years,
+    gaps,
+    keys,
+    stride,
+    rows,
+    base,
+    planes,
+    valid,
+    total,
+    scale,
+    offset,
 ):
     """Planes, valid mask and sum of the `years` keys of one word.
 
@@ -178,11 +194,11 @@ def _planes(o: Emitter, values: list[Any], bits: int) -> list[Any]:
 
 @intrinsic(prefer_literal=True)
 def _percentile(  # type: ignore[no-untyped-def]
-    typingctx, lanes, kind, words, planes, valid, window, top, base, quantile, least, scale, offset, out
+    typingctx, lanes, kind, words, planes, valid, top, base, quantile, least, scale, offset, out
 ):
     """The `quantile` (0 to 1) of one window to float32 lanes at `out`; Hyndman and Fan type 7.
 
-    `window` is the address of the int32 numbers of its words; lanes with fewer than `least` valid
+    `planes` and `valid` are the addresses of its first word. Lanes with fewer than `least` valid
     values give NaN. `top` is the number of planes to walk.
     """
     literals = _literal(lanes, kind, words)
@@ -194,25 +210,20 @@ def _percentile(  # type: ignore[no-untyped-def]
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         o = Emitter(builder, lanes_)
-        planes, valid, window, top, base, quantile, least, scale, offset, out = args[3:]
+        planes, valid, top, base, quantile, least, scale, offset, out = args[3:]
         scale, offset = o.splat(scale), o.splat(offset)
-        i64 = ir.IntType(64)
-        word = [
-            builder.zext(o.load(window, 4 * w, ir.IntType(32)), i64) for w in range(words_)
-        ]
-        start = [o.offset(planes, w, 4 * lanes_ * bits) for w in word]
-        candidates = [o.load(o.offset(valid, w, 4 * lanes_)) for w in word]
+        vector = 4 * lanes_
+        candidates = [o.load(valid, vector * w) for w in range(words_)]
 
         n = bitplanes.count(o, candidates)
         reals = ir.VectorType(ir.DoubleType(), lanes_)
-        position = builder.fmul(
-            builder.sitofp(o.sub(n, o.const(1)), reals), o.splat(quantile)
-        )
+        position = builder.fmul(builder.sitofp(o.sub(n, o.const(1)), reals), o.splat(quantile))
         rank = builder.fptosi(position, o.vector())
         weight = builder.fsub(position, builder.sitofp(rank, reals))
 
         def plane(b):  # type: ignore[no-untyped-def]
-            return [o.load(o.offset(s, b, 4 * lanes_)) for s in start]
+            here = o.offset(planes, b, vector)
+            return [o.load(here, vector * bits * w) for w in range(words_)]
 
         def more(b):  # type: ignore[no-untyped-def]
             return builder.icmp_signed(">=", b, o.index(0))
@@ -266,13 +277,13 @@ def _percentile(  # type: ignore[no-untyped-def]
         _store_float(o, enough, result, out)
         return context.get_dummy_value()
 
-    args = (lanes, kind, words, planes, valid, window, top, base, quantile, least, scale, offset, out)
+    args = (lanes, kind, words, planes, valid, top, base, quantile, least, scale, offset, out)
     return types.void(*args), codegen
 
 
 @intrinsic(prefer_literal=True)
 def _mean(  # type: ignore[no-untyped-def]
-    typingctx, lanes, kind, words, valid, total, window, base, least, scale, offset, out, counts
+    typingctx, lanes, kind, words, valid, total, base, least, scale, offset, out, counts
 ):
     """Mean of one window to float32 lanes at `out`, number of valid values to int32 at `counts`."""
     literals = _literal(lanes, kind, words)
@@ -283,33 +294,29 @@ def _mean(  # type: ignore[no-untyped-def]
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         o = Emitter(builder, lanes_)
-        valid, total, window, base, least, scale, offset, out, counts = args[3:]
+        valid, total, base, least, scale, offset, out, counts = args[3:]
         reals = ir.VectorType(ir.DoubleType(), lanes_)
-        word = [
-            builder.zext(o.load(window, 4 * w, ir.IntType(32)), ir.IntType(64))
-            for w in range(words_)
-        ]
-        n = bitplanes.count(o, [o.load(o.offset(valid, w, 4 * lanes_)) for w in word])
+        n = bitplanes.count(o, [o.load(valid, 4 * lanes_ * w) for w in range(words_)])
         o.store(n, counts)
         real_n = builder.sitofp(n, reals)
         if kind_ == AFFINE16:
             summed = o.const(0)
-            for w in word:
-                summed = o.add(summed, o.load(o.offset(total, w, 8 * lanes_)))
+            for w in range(words_):
+                summed = o.add(summed, o.load(total, 8 * lanes_ * w))
             mean = builder.fdiv(builder.uitofp(summed, reals), real_n)
             lowest = builder.uitofp(o.load(base, kind=o.vector(bits)), reals)
             key = builder.fadd(mean, lowest)
             mean = _decode(o, key, kind_, o.splat(scale), o.splat(offset))
         else:
             real_sum = o.reals(0.0)
-            for w in word:
-                part = o.load(o.offset(total, w, 8 * lanes_), kind=reals)
+            for w in range(words_):
+                part = o.load(total, 8 * lanes_ * w, reals)
                 real_sum = builder.fadd(real_sum, part)
             mean = builder.fdiv(real_sum, real_n)
         _store_float(o, builder.icmp_signed(">=", n, o.splat(least)), mean, out)
         return context.get_dummy_value()
 
-    args = (lanes, kind, words, valid, total, window, base, least, scale, offset, out, counts)
+    args = (lanes, kind, words, valid, total, base, least, scale, offset, out, counts)
     return types.void(*args), codegen
 
 
@@ -346,7 +353,7 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
         planes = total + n_words * 2 * vector
         stride = keys.strides[0]
         key0, live0, rows0 = keys.ctypes.data, live.ctypes.data, word_rows.ctypes.data
-        window0, thresh0, seas0 = windows.ctypes.data, thresh.ctypes.data, seas.ctypes.data
+        thresh0, seas0 = thresh.ctypes.data, seas.ctypes.data
         counts0 = counts.ctypes.data
         for tile in range(first, last):
             cell = tile * lanes
@@ -373,16 +380,17 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
                         valid + w * vector, total + w * 2 * vector, scale, offset,
                     )  # fmt: skip
             for d in range(n_doys):
-                window = window0 + d * windows.strides[0]
+                w = windows[d]
+                start, there = planes + w * bits * vector, valid + w * vector
                 enough = np.int32(max(least[d], 1))
                 for q in range(quantiles.size):
                     out = thresh0 + q * thresh.strides[0] + d * thresh.strides[1] + cell * 4
                     _percentile(
-                        lanes, kind, words, planes, valid, window, top, base,
+                        lanes, kind, words, start, there, top, base,
                         quantiles[q], enough, scale, offset, out,
                     )  # fmt: skip
                 _mean(
-                    lanes, kind, words, valid, total, window, base, enough, scale, offset,
+                    lanes, kind, words, there, total + w * 2 * vector, base, enough, scale, offset,
                     seas0 + d * seas.strides[0] + cell * 4,
                     counts0 + d * counts.strides[0] + cell * 4,
                 )  # fmt: skip
