@@ -15,7 +15,8 @@ A *tile* is as many cells as the processor's vector has 32-bit lanes. For a batc
 3. `percentile` and `mean` for each day of year from its window's words.
 
 A tile without a single value (land) costs its extremes. Keys are unsigned, 0 meaning missing, and
-sort like the values: see archive.decode.
+sort like the values: see keys.py. Results are float32 departures from a `reference` value of the
+cell, so that what is averaged later was not rounded at 300 K.
 """
 
 from __future__ import annotations
@@ -29,12 +30,9 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from ..device.llvm import Emitter, native_lanes
+from ..keys import AFFINE16, AFFINE32, KEY_BITS
 from . import bitplanes
 
-# How a key decodes to a value. The kernels are compiled for one kind.
-AFFINE16, AFFINE32, FLOAT32, FLOAT64 = range(4)
-KEY_BITS = {AFFINE16: 16, AFFINE32: 32, FLOAT32: 32, FLOAT64: 64}
-KEY_DTYPE = {AFFINE16: np.uint16, AFFINE32: np.uint32, FLOAT32: np.uint32, FLOAT64: np.uint64}
 YEARS_PER_WORD = 32
 
 _PREFETCH_BYTES = 128  # ahead of the tile: rows are too many for the processor's own prefetcher
@@ -194,7 +192,20 @@ def _planes(o: Emitter, values: list[Any], bits: int) -> list[Any]:
 
 @intrinsic(prefer_literal=True)
 def _percentile(  # type: ignore[no-untyped-def]
-    typingctx, lanes, kind, words, planes, valid, top, base, quantile, least, scale, offset, out
+    typingctx,
+    lanes,
+    kind,
+    words,
+    planes,
+    valid,
+    top,
+    base,
+    quantile,
+    least,
+    scale,
+    offset,
+    reference,
+    out,
 ):
     """The `quantile` (0 to 1) of one window to float32 lanes at `out`; Hyndman and Fan type 7.
 
@@ -210,7 +221,7 @@ def _percentile(  # type: ignore[no-untyped-def]
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         o = Emitter(builder, lanes_)
-        planes, valid, top, base, quantile, least, scale, offset, out = args[3:]
+        planes, valid, top, base, quantile, least, scale, offset, reference, out = args[3:]
         scale, offset = o.splat(scale), o.splat(offset)
         vector = 4 * lanes_
         candidates = [o.load(valid, vector * w) for w in range(words_)]
@@ -274,16 +285,30 @@ def _percentile(  # type: ignore[no-untyped-def]
         exact = builder.fcmp_ordered("==", weight, o.reals(0.0))  # rank + 1 may not exist
         result = builder.select(exact, low, between)
         enough = builder.icmp_signed(">=", n, o.splat(least))
-        _store_float(o, enough, result, out)
+        _store(o, enough, result, reference, out)
         return context.get_dummy_value()
 
-    args = (lanes, kind, words, planes, valid, top, base, quantile, least, scale, offset, out)
+    args = (
+        lanes,
+        kind,
+        words,
+        planes,
+        valid,
+        top,
+        base,
+        quantile,
+        least,
+        scale,
+        offset,
+        reference,
+        out,
+    )
     return types.void(*args), codegen
 
 
 @intrinsic(prefer_literal=True)
 def _mean(  # type: ignore[no-untyped-def]
-    typingctx, lanes, kind, words, valid, total, base, least, scale, offset, out, counts
+    typingctx, lanes, kind, words, valid, total, base, least, scale, offset, reference, out, counts
 ):
     """Mean of one window to float32 lanes at `out`, number of valid values to int32 at `counts`."""
     literals = _literal(lanes, kind, words)
@@ -294,7 +319,7 @@ def _mean(  # type: ignore[no-untyped-def]
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         o = Emitter(builder, lanes_)
-        valid, total, base, least, scale, offset, out, counts = args[3:]
+        valid, total, base, least, scale, offset, reference, out, counts = args[3:]
         reals = ir.VectorType(ir.DoubleType(), lanes_)
         n = bitplanes.count(o, [o.load(valid, 4 * lanes_ * w) for w in range(words_)])
         o.store(n, counts)
@@ -313,18 +338,19 @@ def _mean(  # type: ignore[no-untyped-def]
                 part = o.load(total, 8 * lanes_ * w, reals)
                 real_sum = builder.fadd(real_sum, part)
             mean = builder.fdiv(real_sum, real_n)
-        _store_float(o, builder.icmp_signed(">=", n, o.splat(least)), mean, out)
+        _store(o, builder.icmp_signed(">=", n, o.splat(least)), mean, reference, out)
         return context.get_dummy_value()
 
-    args = (lanes, kind, words, valid, total, base, least, scale, offset, out, counts)
+    args = (lanes, kind, words, valid, total, base, least, scale, offset, reference, out, counts)
     return types.void(*args), codegen
 
 
-def _store_float(o: Emitter, where: Any, result: Any, out: Any) -> None:
-    """Store `result` as float32, NaN where the one-bit lanes `where` are clear."""
-    single = o.b.fptrunc(result, ir.VectorType(ir.FloatType(), o.lanes))
-    nan = ir.Constant(single.type, [float("nan")] * o.lanes)
-    o.store(o.b.select(where, single, nan), out)
+def _store(o: Emitter, where: Any, result: Any, reference: Any, out: Any) -> None:
+    """Store `result` less the float32 reference, NaN where the one-bit lanes `where` are clear."""
+    floats = ir.VectorType(ir.FloatType(), o.lanes)
+    about = o.b.fpext(o.load(reference, kind=floats), result.type)
+    single = o.b.fptrunc(o.b.fsub(result, about), floats)
+    o.store(o.b.select(where, single, ir.Constant(floats, [float("nan")] * o.lanes)), out)
 
 
 @functools.cache
@@ -332,19 +358,24 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
     """The kernel for one kind of key, words a window and years a word.
 
     The integers are compile-time constants. Numba hashes them into its cache on disk; `stamp`
-    stands there for the emitters' sources, which Numba does not watch.
+    stands there for the sources of the emitters, which Numba does not watch.
     """
     lanes = native_lanes()
     bits = KEY_BITS[kind]
 
     @njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
     def run(  # type: ignore[no-untyped-def]
-        keys, first, last, live, word_rows, windows, gaps, quantiles, least, scale, offset,
-        thresh, seas, counts,
+        keys, first, last, live, word_rows, first_word, gaps, quantiles, least, scale, offset,
+        reference, results, result_rows, counts,
     ):  # fmt: skip
-        """Tiles `first` to `last` of a batch; see `Batch` for the arrays."""
+        """Tiles `first` to `last` of a batch.
+
+        keys (row, cell); live (row numbers,), word_rows (word, year), first_word (doy,), least
+        (doy,), result_rows (doy,): as in archive.plan.Batch; quantiles (q,) from 0 to 1; reference
+        (cell,); results (q + 1, row, cell): the percentiles and then the mean; counts (doy, cell).
+        """
         _ = stamp
-        n_words, n_doys = word_rows.shape[0], windows.shape[0]
+        n_words = word_rows.shape[0]
         vector = 4 * lanes
         scratch = np.empty(vector * (n_words * (bits + 3) + 4) + 64, np.uint8)
         base = (scratch.ctypes.data + 63) // 64 * 64
@@ -353,46 +384,52 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
         planes = total + n_words * 2 * vector
         stride = keys.strides[0]
         key0, live0, rows0 = keys.ctypes.data, live.ctypes.data, word_rows.ctypes.data
-        thresh0, seas0 = thresh.ctypes.data, seas.ctypes.data
-        counts0 = counts.ctypes.data
+        results0, counts0, reference0 = (
+            results.ctypes.data,
+            counts.ctypes.data,
+            reference.ctypes.data,
+        )
         for tile in range(first, last):
             cell = tile * lanes
             here = key0 + cell * (bits // 8)
+            about = reference0 + cell * 4
             top = _extremes(lanes, kind, here, stride, live0, live.size, base)
             if top < 0:
-                thresh[:, :, cell : cell + lanes] = np.nan
-                seas[:, cell : cell + lanes] = np.nan
-                counts[:, cell : cell + lanes] = 0
+                for d in range(first_word.size):
+                    results[: quantiles.size + 1, result_rows[d], cell : cell + lanes] = np.nan
+                    counts[d, cell : cell + lanes] = 0
                 continue
             missing = gaps or top >= _MISSING_SEEN
             top %= _MISSING_SEEN
             for w in range(n_words):
                 rows = rows0 + w * word_rows.strides[0]
-                to = planes + w * bits * vector
+                to, there, summed = (
+                    planes + w * bits * vector, valid + w * vector, total + w * 2 * vector,
+                )  # fmt: skip
                 if missing:
                     _transpose(
-                        lanes, kind, years, 1, here, stride, rows, base, to,
-                        valid + w * vector, total + w * 2 * vector, scale, offset,
+                        lanes, kind, years, 1, here, stride, rows, base, to, there, summed,
+                        scale, offset,
                     )  # fmt: skip
                 else:
                     _transpose(
-                        lanes, kind, years, 0, here, stride, rows, base, to,
-                        valid + w * vector, total + w * 2 * vector, scale, offset,
+                        lanes, kind, years, 0, here, stride, rows, base, to, there, summed,
+                        scale, offset,
                     )  # fmt: skip
-            for d in range(n_doys):
-                w = windows[d]
-                start, there = planes + w * bits * vector, valid + w * vector
+            for d in range(first_word.size):
+                w = first_word[d]
                 enough = np.int32(max(least[d], 1))
+                start, there = planes + w * bits * vector, valid + w * vector
+                out = results0 + result_rows[d] * results.strides[1] + cell * 4
                 for q in range(quantiles.size):
-                    out = thresh0 + q * thresh.strides[0] + d * thresh.strides[1] + cell * 4
                     _percentile(
-                        lanes, kind, words, start, there, top, base,
-                        quantiles[q], enough, scale, offset, out,
+                        lanes, kind, words, start, there, top, base, quantiles[q], enough,
+                        scale, offset, about, out,
                     )  # fmt: skip
+                    out += results.strides[0]
                 _mean(
-                    lanes, kind, words, there, total + w * 2 * vector, base, enough, scale, offset,
-                    seas0 + d * seas.strides[0] + cell * 4,
-                    counts0 + d * counts.strides[0] + cell * 4,
+                    lanes, kind, words, there, total + w * 2 * vector, base, enough,
+                    scale, offset, about, out, counts0 + d * counts.strides[0] + cell * 4,
                 )  # fmt: skip
 
     return run
