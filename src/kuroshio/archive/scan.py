@@ -1,0 +1,143 @@
+"""One file -> facts: its layout, dates, packing, and where its numbers lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from . import hdf5, netcdf3
+from .badfile import BadFile
+from .choose import Var
+from .describe import Layout, describe
+from .facts import FileFacts, Storage
+from .packing import packing
+from .timeaxis import calendar_name, seconds
+
+
+@dataclass(frozen=True)
+class _Template:
+    layout: Layout
+    signature: bytes
+
+
+class Scanner:
+    """Scans files one after the other; a file like an earlier one costs a fraction of the first.
+
+    variable  None: the first file decides (see `choose.choose_variable`), the others must have it
+    layouts   the layouts met so far, by fingerprint
+    """
+
+    def __init__(self, variable: str | None, select: Mapping[str, int]) -> None:
+        self.variable = variable
+        self.select = dict(select)
+        self.layouts: dict[str, Layout] = {}
+        self._templates: list[_Template] = []
+
+    def scan(self, path: str) -> FileFacts:
+        """Facts of one file. BadFile: unreadable or truncated. Refusal: what it holds is no use."""
+        try:
+            with open(path, "rb") as file:
+                magic = file.read(8)
+        except OSError as error:
+            raise BadFile(path, error.strerror or str(error)) from error
+        if not magic:
+            raise BadFile(path, "it is empty")
+        if magic[:3] == b"CDF":
+            netcdf3.check_size(path)
+        for template in self._templates if magic == hdf5.SIGNATURE else ():
+            facts = _like(path, template)
+            if facts is not None:
+                return facts
+        return self._describe(path, magic)
+
+    def _describe(self, path: str, magic: bytes) -> FileFacts:
+        import netCDF4
+
+        try:
+            dataset = netCDF4.Dataset(path)
+        except (OSError, RuntimeError) as error:
+            raise BadFile(path, _reason(error)) from error
+        with dataset:
+            try:
+                layout, var, time = describe(
+                    _variables(dataset), self.variable, self.select, path,
+                    lambda time: calendar_name(time.attrs.get("calendar"), path),
+                )
+                times = seconds(time.read(), time.attrs["units"], time.attrs.get("calendar"), path)
+            except (OSError, RuntimeError, IndexError) as error:
+                raise BadFile(path, _reason(error)) from error
+        layout = self.layouts.setdefault(layout.fingerprint, layout)
+        self.variable = self.variable or layout.variable
+        if magic == hdf5.SIGNATURE:
+            try:
+                found = _probe(path, layout)
+            except KeyError:  # NetCDF-4 may keep a variable under another name in the file
+                pass
+            else:
+                self._templates = [_Template(layout, found.signature), *self._templates[:2]]
+                return _facts(path, layout, found)
+        attrs = dict(var.attrs)
+        if "_FillValue" not in attrs and "missing_value" not in attrs:
+            fill = hdf5.NETCDF_FILL.get(var.dtype.str[1:])
+            attrs |= {} if fill is None else {"_FillValue": fill}
+        how = packing(attrs, var.dtype, var.name, path)
+        unit = hdf5.steps_of(var.shape, var.dtype.itemsize, layout.time_axis, layout.picked)
+        return FileFacts(path, layout.fingerprint, var.shape, times, how, Storage(unit))
+
+
+def _like(path: str, template: _Template) -> FileFacts | None:
+    """The facts of a file that shares the template's layout; None where it does not."""
+    layout = template.layout
+    try:
+        found = _probe(path, layout)
+    except KeyError:
+        return None
+    if found.signature != template.signature:
+        return None
+    return _facts(path, layout, found)
+
+
+def _facts(path: str, layout: Layout, found: hdf5.Probe) -> FileFacts:
+    times = seconds(found.times, found.time_units, found.calendar, path)
+    how = packing(found.packing, layout.dtype, layout.variable, path)
+    return FileFacts(path, layout.fingerprint, found.shape, times, how, found.storage)
+
+
+def _probe(path: str, layout: Layout) -> hdf5.Probe:
+    return hdf5.probe(path, layout.variable, layout.time, layout.time_axis, layout.picked,
+                      layout.compared)
+
+
+def _variables(dataset: Any) -> dict[str, Var]:
+    """The root group of a netCDF4 dataset, values as stored."""
+    dataset.set_auto_maskandscale(False)
+    dataset.set_auto_chartostring(False)
+    found = {}
+    for name, variable in dataset.variables.items():
+        if isinstance(variable.dtype, np.dtype):
+            dtype = _stored_order(variable)
+            found[name] = Var(name, variable.dimensions, variable.shape, dtype,
+                              dict(variable.__dict__), partial(variable.__getitem__, Ellipsis))
+    return found
+
+
+def _stored_order(variable: Any) -> np.dtype:
+    if variable.endian() == "big" and variable.dtype.itemsize > 1:
+        return variable.dtype.newbyteorder(">")
+    return variable.dtype
+
+
+def _reason(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text or type(error).__name__
+
+
+def size_and_mtime(path: str) -> tuple[int, int]:
+    """Bytes and modification time in nanoseconds: what tells a changed file."""
+    state = os.stat(path)
+    return state.st_size, state.st_mtime_ns
