@@ -1,0 +1,44 @@
+"""What every test may lean on: the real data beside the checkout, and the rule on skips."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real series and grids, `../shared/data`.
+
+    It is no part of the repository. Without it a test skips, unless KUROSHIO_REQUIRE_SHARED=1
+    says that it must be there.
+    """
+    if SHARED.is_dir():
+        return SHARED
+    if os.environ.get("KUROSHIO_REQUIRE_SHARED") == "1":
+        pytest.fail(f"KUROSHIO_REQUIRE_SHARED=1, but there is no folder {SHARED}")
+    pytest.skip("needs the folder ../shared/data, which is not part of the repository")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
+    """Under KUROSHIO_NO_SKIP=1 (CI) a skip is a failure, unless the test is marked `hardware`.
+
+    A test that quietly skips for months proves nothing; only a device that CI lacks excuses it.
+    """
+    report = yield
+    if (
+        report.skipped
+        and not hasattr(report, "wasxfail")
+        and os.environ.get("KUROSHIO_NO_SKIP") == "1"
+        and item.get_closest_marker("hardware") is None
+    ):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"skipped, but KUROSHIO_NO_SKIP=1 forbids it: {reason}"
+    return report
