@@ -5,10 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
+
+# Fresh inputs on every run, in CI too; a failure prints the line that replays it.
+hypothesis.settings.register_profile(
+    "kuroshio",
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("kuroshio")
 
 
 @pytest.fixture(scope="session")

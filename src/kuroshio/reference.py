@@ -70,9 +70,9 @@ def climatology(
 
     for doy in range(1, length + 1):
         members = pool_of(doy, first, len(series), calendar, baseline, half_width)
+        pools = series[members]  # (pool, *cell)
         for cell in np.ndindex(*cells):
-            pool = np.array([series[(day, *cell)] for day in members], np.float64)
-            result = statistics_of(pool, percentiles, min_valid)
+            result = statistics_of(pools[(slice(None), *cell)], percentiles, min_valid)
             for name in _STATISTICS:
                 daily[name][(doy - 1, *cell)] = result[name]
             thresh[(slice(None), doy - 1, *cell)] = result["thresh"]
@@ -109,6 +109,8 @@ def fill_gaps(series: np.ndarray, max_pad: int) -> np.ndarray:
     its far side.
     """
     out = series.copy()
+    if max_pad == 0:
+        return out
     for cell in np.ndindex(*series.shape[1:]):
         column = series[(slice(None), *cell)]
         valid = np.flatnonzero(~np.isnan(column))
@@ -130,7 +132,7 @@ def pool_of(
     series: so a window crosses the year's end in real time, holds 29 February where there is one,
     and reaches outside the baseline where the series has data there.
     """
-    members = []
+    members: list[int] = []
     for year in range(baseline[0], baseline[1] + 1):
         if calendar == "standard" and doy == cal.LEAP_DAY and not cal.is_leap(year):
             continue
