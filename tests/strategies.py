@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import cftime
 import numpy as np
@@ -76,6 +77,10 @@ class Sample:
             f"{self.values.shape[1:]} scale {self.scale} offset {self.offset} fill {self.fill} "
             f"{', '.join(self.kinds)}; {np.isnan(self.values).mean():.0%} missing>"
         )
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Hypothesis would otherwise print every array whole."""
+        printer.text(repr(self))
 
 
 @st.composite
