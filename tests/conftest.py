@@ -37,19 +37,27 @@ def shared() -> Path:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
+def pytest_runtest_makereport(item: pytest.Item):
     """Under KUROSHIO_NO_SKIP=1 (CI) a skip is a failure, unless the test is marked `hardware`.
 
     A test that quietly skips for months proves nothing; only a device that CI lacks excuses it.
     """
     report = yield
-    if (
-        report.skipped
-        and not hasattr(report, "wasxfail")
-        and os.environ.get("KUROSHIO_NO_SKIP") == "1"
-        and item.get_closest_marker("hardware") is None
-    ):
+    if not hasattr(report, "wasxfail") and item.get_closest_marker("hardware") is None:
+        _forbid_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    """The same for modules that skip themselves while they are collected."""
+    report = yield
+    _forbid_skip(report)
+    return report
+
+
+def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and os.environ.get("KUROSHIO_NO_SKIP") == "1":
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         report.outcome = "failed"
-        report.longrepr = f"skipped, but KUROSHIO_NO_SKIP=1 forbids it: {reason}"
-    return report
+        report.longrepr = f"KUROSHIO_NO_SKIP=1 forbids to skip: {reason}"
