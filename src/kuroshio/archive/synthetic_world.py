@@ -92,8 +92,11 @@ class World:
                 if not 0 < age < 1:
                     continue
                 away = (self.longitude - east + 180) % 360 - 180
-                rows.append(peak * math.sin(math.pi * age) ** 2
-                            * np.exp(-((self.latitude - north) / radius) ** 2))
+                rows.append(
+                    peak
+                    * math.sin(math.pi * age) ** 2
+                    * np.exp(-(((self.latitude - north) / radius) ** 2))
+                )
                 columns.append(np.exp(-((away / (1.8 * radius)) ** 2)))
         shape = (len(rows), -1) if rows else (0, 0)
         return (
@@ -140,8 +143,10 @@ def make_world(latitude: np.ndarray, longitude: np.ndarray, seed: int, last_year
     days = int(calendar.day_number("standard", last_year + 1, 1)) - first_day
     weights = _autoregression(np.random.default_rng((seed, 3)), days, np.array(memory))
     return World(
-        seed, np.asarray(latitude, np.float64), np.asarray(longitude, np.float64), land,
-        *(np.ascontiguousarray(part, np.float32) for part in (mean, cosine, sine, spread)),
+        seed=seed, latitude=np.asarray(latitude, np.float64),
+        longitude=np.asarray(longitude, np.float64), land=land,
+        mean=mean.astype(np.float32), cosine=cosine.astype(np.float32),
+        sine=sine.astype(np.float32), spread=spread.astype(np.float32),
         bank=np.stack([_steps(p / s) for p, s in zip(patterns, scales, strict=True)]),
         grain=_steps(_filtered_noise(latitude, longitude, rng, GRAIN_SCALE)),
         weights=weights * scales, first_day=first_day,
@@ -176,9 +181,7 @@ def _waves(
     phi, lam = np.radians(rows)[:, None], np.radians(columns)[None, :]
     field = np.zeros((rows.size, columns.size))
     for (a, b, c), phase in zip(numbers, phases, strict=True):
-        field += np.cos(
-            np.cos(phi) * (a * np.cos(lam) + b * np.sin(lam)) + c * np.sin(phi) + phase
-        )
+        field += np.cos(np.cos(phi) * (a * np.cos(lam) + b * np.sin(lam)) + c * np.sin(phi) + phase)
     field *= math.sqrt(2 / count)
     return _hat(rows, np.ravel(lat)) @ field @ _hat(columns, longitude % 360).T
 
@@ -214,9 +217,11 @@ def _autoregression(rng: np.random.Generator, days: int, memory: np.ndarray) -> 
 
 @numba.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "arcp"})
 def _fill_day(
-    mean, cosine, sine, spread, land, bank, weights, grain, shift, grain_step,
-    cos_angle, sin_angle, trend, wave_rows, wave_columns, out,
-):  # fmt: skip
+    mean: np.ndarray, cosine: np.ndarray, sine: np.ndarray, spread: np.ndarray, land: np.ndarray,
+    bank: np.ndarray, weights: np.ndarray, grain: np.ndarray, shift: int, grain_step: float,
+    cos_angle: float, sin_angle: float, trend: float,
+    wave_rows: np.ndarray, wave_columns: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
     rows, columns = mean.shape
     weather = np.empty(columns, np.float32)
     real = out.dtype.type
