@@ -17,7 +17,7 @@ import numpy as np
 from h5py import h5a, h5d, h5f, h5p, h5s, h5t, h5z
 
 from .badfile import BadFile
-from .describe import edges
+from .layout import edges
 from .facts import Storage
 from .packing import PACKING_ATTRS
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .describe import Layout
+from .layout import Layout
 from .facts import FileFacts, Storage
 from .model import Field, Grid, Packing
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .describe import Layout
+from .layout import Layout
 from .facts import FileFacts
 from .model import ArraySlice, ByteRange, FileSlice, Packing, Piece
 

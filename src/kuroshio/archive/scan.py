@@ -13,7 +13,7 @@ import numpy as np
 from . import hdf5, netcdf3
 from .badfile import BadFile
 from .choose import Var
-from .describe import Layout, describe
+from .layout import Layout, describe
 from .facts import FileFacts, Storage
 from .packing import packing
 from .timeaxis import calendar_name, seconds

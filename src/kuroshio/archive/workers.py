@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from ..errors import Refusal
-from .describe import Layout
+from .layout import Layout
 from .facts import FileFacts
 from .scan import Scanner
 
