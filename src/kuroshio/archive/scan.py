@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from h5py import h5d
 
 from . import hdf5, netcdf3
 from .badfile import BadFile
 from .choose import Var
 from .describe import Layout, describe
 from .facts import FileFacts, Storage
+from .likeness import Likeness
 from .packing import packing
 from .timeaxis import calendar_name, seconds
-
-
-@dataclass(frozen=True)
-class _Template:
-    layout: Layout
-    signature: bytes
 
 
 class Scanner:
@@ -36,7 +31,7 @@ class Scanner:
         self.variable = variable
         self.select = dict(select)
         self.layouts: dict[str, Layout] = {}
-        self._templates: list[_Template] = []
+        self._known: list[Likeness] = []
 
     def scan(self, path: str) -> FileFacts:
         """Facts of one file. BadFile: unreadable or truncated. Refusal: what it holds is no use."""
@@ -49,8 +44,8 @@ class Scanner:
             raise BadFile(path, "it is empty")
         if magic[:3] == b"CDF":
             netcdf3.check_size(path)
-        for template in self._templates if magic == hdf5.SIGNATURE else ():
-            facts = _like(path, template)
+        for likeness in self._known if magic == hdf5.SIGNATURE else ():
+            facts = likeness.facts(path)
             if facts is not None:
                 return facts
         return self._describe(path, magic)
@@ -73,44 +68,33 @@ class Scanner:
                 raise BadFile(path, _reason(error)) from error
         layout = self.layouts.setdefault(layout.fingerprint, layout)
         self.variable = self.variable or layout.variable
+        attrs, store = dict(var.attrs), None
+        has_fill = "_FillValue" in attrs or "missing_value" in attrs
         if magic == hdf5.SIGNATURE:
-            try:
-                found = _probe(path, layout)
-            except KeyError:  # NetCDF-4 may keep a variable under another name in the file
-                pass
-            else:
-                self._templates = [_Template(layout, found.signature), *self._templates[:2]]
-                return _facts(path, layout, found)
-        attrs = dict(var.attrs)
-        if "_FillValue" not in attrs and "missing_value" not in attrs:
-            fill = hdf5.NETCDF_FILL.get(var.dtype.str[1:])
-            attrs |= {} if fill is None else {"_FillValue": fill}
-        how = packing(attrs, var.dtype, var.name, path)
-        unit = hdf5.steps_of(var.shape, var.dtype.itemsize, layout.time_axis, layout.picked)
-        return FileFacts(path, layout.fingerprint, var.shape, times, how, Storage(unit))
+            store, fill = self._look_into(path, layout)
+        else:
+            default = hdf5.NETCDF_FILL.get(var.dtype.str[1:])
+            fill = {} if default is None else {"_FillValue": default}
+        if store is None:
+            store = Storage(hdf5.steps_of(var.shape, var.dtype.itemsize, layout.time_axis,
+                                          layout.picked))
+        how = packing(attrs if has_fill else {**attrs, **fill}, var.dtype, var.name, path)
+        return FileFacts(path, layout.fingerprint, var.shape, times, how, store)
 
-
-def _like(path: str, template: _Template) -> FileFacts | None:
-    """The facts of a file that shares the template's layout; None where it does not."""
-    layout = template.layout
-    try:
-        found = _probe(path, layout)
-    except KeyError:
-        return None
-    if found.signature != template.signature:
-        return None
-    return _facts(path, layout, found)
-
-
-def _facts(path: str, layout: Layout, found: hdf5.Probe) -> FileFacts:
-    times = seconds(found.times, found.time_units, found.calendar, path)
-    how = packing(found.packing, layout.dtype, layout.variable, path)
-    return FileFacts(path, layout.fingerprint, found.shape, times, how, found.storage)
-
-
-def _probe(path: str, layout: Layout) -> hdf5.Probe:
-    return hdf5.probe(path, layout.variable, layout.time, layout.time_axis, layout.picked,
-                      layout.compared)
+    def _look_into(self, path: str, layout: Layout) -> tuple[Storage | None, dict[str, Any]]:
+        """Storage and default fill of an HDF5 file, which serves as a likeness from now on."""
+        file = hdf5.open_file(path)
+        try:
+            self._known = [Likeness(file, layout), *self._known[:2]]
+            dataset = h5d.open(file, layout.variable.encode())
+            return hdf5.storage(file, dataset, path, layout.dtype, layout.time_axis,
+                                layout.picked), hdf5.default_fill(dataset)
+        except KeyError:  # NetCDF-4 may keep a variable under another name in the file
+            return None, {}
+        except (OSError, RuntimeError) as error:
+            raise BadFile(path, hdf5.reason(error)) from error
+        finally:
+            file.close()
 
 
 def _variables(dataset: Any) -> dict[str, Var]:
