@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import Refusal
 from .badfile import BadFile
 from .choose import Var
-from .describe import Layout, describe
+from .layout import Layout, describe
 from .packing import packing
 from .pieces import array_pieces
 from .timeaxis import calendar_name, from_dates, seconds

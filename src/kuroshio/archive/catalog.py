@@ -1,7 +1,7 @@
 """From what the user names to an `Archive`: which files, which variable, which days, which pieces.
 
     sources.py    what was named -> files, Zarr stores, objects
-    scan.py       one file -> facts (describe.py, choose.py, timeaxis.py, packing.py, hdf5.py)
+    scan.py       one file -> facts (layout.py, choose.py, timeaxis.py, packing.py, hdf5.py)
     index.py      facts kept between runs;  workers.py  many files scanned at once
     arrays.py     Zarr and xarray -> the same
     timeline.py   the parts put together: one grid, every day once
@@ -15,9 +15,9 @@ from typing import Any
 
 from ..errors import Refusal
 from .badfile import BadFile
-from .describe import Layout
 from .facts import FileFacts
 from .index import Index, request_key
+from .layout import Layout
 from .model import Archive
 from .pieces import file_pieces
 from .scan import Scanner, size_and_mtime

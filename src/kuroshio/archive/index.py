@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from .describe import Layout
 from .facts import FileFacts, Storage
+from .layout import Layout
 from .model import Field, Grid, Packing
 
 _FILE = "archives-1.sqlite3"  # the number grows with every change of the tables or of the facts

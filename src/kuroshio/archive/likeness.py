@@ -15,8 +15,8 @@ from h5py import h5a, h5d, h5f, h5s, h5t
 
 from . import hdf5
 from .badfile import BadFile
-from .describe import Layout, edges
 from .facts import FileFacts
+from .layout import Layout, edges
 from .packing import PACKING_ATTRS, packing
 from .timeaxis import seconds
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
-from .describe import Layout
 from .facts import FileFacts
+from .layout import Layout
 from .model import ArraySlice, ByteRange, FileSlice, Packing, Piece
 
 

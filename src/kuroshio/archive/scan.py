@@ -13,8 +13,8 @@ from h5py import h5d
 from . import hdf5, netcdf3
 from .badfile import BadFile
 from .choose import Var
-from .describe import Layout, describe
 from .facts import FileFacts, Storage
+from .layout import Layout, describe
 from .likeness import Likeness
 from .packing import packing
 from .timeaxis import calendar_name, seconds

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import calendar as cal
 from ..errors import Refusal
-from .describe import Layout
+from .layout import Layout
 from .model import Archive, Piece
 from .timeaxis import DAY_S
 

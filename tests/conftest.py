@@ -1,0 +1,63 @@
+"""What every test may lean on: the real data beside the checkout, and the rule on skips."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+
+# Fresh inputs on every run, in CI too; a failure prints the line that replays it.
+hypothesis.settings.register_profile(
+    "kuroshio",
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("kuroshio")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real series and grids, `../shared/data`.
+
+    It is no part of the repository. Without it a test skips, unless KUROSHIO_REQUIRE_SHARED=1
+    says that it must be there.
+    """
+    if SHARED.is_dir():
+        return SHARED
+    if os.environ.get("KUROSHIO_REQUIRE_SHARED") == "1":
+        pytest.fail(f"KUROSHIO_REQUIRE_SHARED=1, but there is no folder {SHARED}")
+    pytest.skip("needs the folder ../shared/data, which is not part of the repository")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item):
+    """Under KUROSHIO_NO_SKIP=1 (CI) a skip is a failure, unless the test is marked `hardware`.
+
+    A test that quietly skips for months proves nothing; only a device that CI lacks excuses it.
+    """
+    report = yield
+    if not hasattr(report, "wasxfail") and item.get_closest_marker("hardware") is None:
+        _forbid_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    """The same for modules that skip themselves while they are collected."""
+    report = yield
+    _forbid_skip(report)
+    return report
+
+
+def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and os.environ.get("KUROSHIO_NO_SKIP") == "1":
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"KUROSHIO_NO_SKIP=1 forbids to skip: {reason}"
