@@ -10,10 +10,6 @@ import numpy as np
 from h5py import h5a, h5d, h5f, h5p, h5t, h5z
 
 from .badfile import BadFile
-<<<<<<< HEAD
-=======
-from .layout import edges
->>>>>>> main
 from .facts import Storage
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
