@@ -52,6 +52,8 @@ class Likeness:
         self.layout = layout
         dataset = h5d.open(file, layout.variable.encode())
         times = h5d.open(file, layout.time.encode())
+        if len(dataset.shape) != len(layout.dims):
+            raise KeyError(layout.variable)
         self._fixed = self._fixed_sizes(dataset.shape)
         self._type = dataset.get_type()
         self._counts = h5a.get_num_attrs(dataset), h5a.get_num_attrs(times)
