@@ -15,13 +15,13 @@ from typing import Any
 
 from ..errors import Refusal
 from .badfile import BadFile
-from .layout import Layout
 from .facts import FileFacts
 from .index import Index, request_key
+from .layout import Layout
 from .model import Archive
 from .pieces import file_pieces
 from .scan import Scanner, size_and_mtime
-from .sources import find_sources, is_zarr
+from .sources import find_sources
 from .timeline import DUPLICATES, Part, assemble
 from .workers import Result, scan_here, scan_in_workers
 
@@ -63,9 +63,7 @@ def open_archive(
     if duplicates not in DUPLICATES:
         raise Refusal(f"duplicates is {duplicates!r}; it must be one of {', '.join(DUPLICATES)}.")
     chosen = _whole_numbers(select or {})
-    sources = find_sources(source)
-    files = [s for s in sources if isinstance(s, str) and not is_zarr(s)]
-    others = [s for s in sources if not (isinstance(s, str) and not is_zarr(s))]
+    files, others = find_sources(source)
     parts, skipped = _file_parts(files, variable, chosen, skip_bad, cache, progress)
     if others:
         from .arrays import array_part  # xarray and zarr are slow to import

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from . import hdf5
 from .badfile import BadFile
 from .model import ArraySlice, ByteRange, FileSlice
+from .variables import NON_COORDINATE
 
 _MOST_OPEN = 32
 _lock = threading.RLock()  # neither HDF5 nor netCDF-C may be used by two threads at once
@@ -41,7 +43,7 @@ def close_files() -> None:
     """Close the files that `fetch` keeps open."""
     with _lock:
         while _open:
-            _close(_open.popitem()[1])
+            _open.popitem()[1].close()
 
 
 def _bytes(where: ByteRange) -> np.ndarray:
@@ -85,7 +87,7 @@ def _variable(where: FileSlice) -> Any:
     if file is None:
         file = _open_file(path, where.variable)
         if len(_open) >= _MOST_OPEN:
-            _close(_open.popitem(last=False)[1])
+            _open.popitem(last=False)[1].close()
     _open[path] = file
     return file[where.variable]
 
@@ -95,8 +97,9 @@ def _open_file(path: str, variable: str) -> Any:
     import netCDF4
 
     if h5py.is_hdf5(os.fsencode(path)):
-        file = h5py.File(path, "r", locking=False)
-        if variable in file and _decodable(file[variable]):
+        file = h5py.File(hdf5.open_file(path))
+        shadowed = NON_COORDINATE + variable in file
+        if variable in file and not shadowed and _decodable(file[variable]):
             return file
         file.close()
     dataset = netCDF4.Dataset(path)
@@ -113,10 +116,6 @@ def _decodable(dataset: Any) -> bool:
     return all(
         h5z.filter_avail(creation.get_filter(i)[0]) for i in range(creation.get_nfilters())
     )
-
-
-def _close(file: Any) -> None:
-    file.close()
 
 
 def _array_slice(where: ArraySlice) -> np.ndarray:

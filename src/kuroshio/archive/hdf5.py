@@ -1,25 +1,16 @@
-"""The low-level look into an HDF5 file: chunk tables, and a probe that costs a fraction of an open.
-
-A file like one already described (same coordinates, type, units) needs only its dates, packing and
-chunk addresses: `probe` reads these and a digest of the rest, by h5py's low-level calls.
-"""
+"""The low-level look into an HDF5 file: where the chunks lie, and whether they are plain bytes."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-import h5py
 import numpy as np
-from h5py import h5a, h5d, h5f, h5p, h5s, h5t, h5z
+from h5py import h5a, h5d, h5f, h5p, h5t, h5z
 
 from .badfile import BadFile
-from .layout import edges
 from .facts import Storage
-from .packing import PACKING_ATTRS
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 SMALL_BYTES = 1 << 18  # contiguous steps are joined up to this size into one piece
@@ -43,75 +34,31 @@ NETCDF_FILL = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What `probe` found: `signature` is equal for files that share a layout."""
-
-    signature: bytes
-    shape: tuple[int, ...]
-    times: np.ndarray
-    time_units: str
-    calendar: str | None
-    packing: Mapping[str, Any]
-    storage: Storage
-
-
 def open_file(path: str) -> h5f.FileID:
-    """The file, opened for reading without a lock (read-only file systems have none)."""
+    """The file, opened for reading without a lock: read-only file systems have none.
+
+    Where this process has it open already, with a lock, HDF5 wants the same of us.
+    """
     access = h5p.create(h5p.FILE_ACCESS)
     access.set_fclose_degree(h5f.CLOSE_STRONG)
     access.set_file_locking(False, True)
+    name = os.fsencode(path)
     try:
-        return h5f.open(os.fsencode(path), h5f.ACC_RDONLY, access)
+        return h5f.open(name, h5f.ACC_RDONLY, access)
     except OSError as error:
-        raise BadFile(path, _reason(error)) from error
-
-
-def probe(
-    path: str,
-    variable: str,
-    time: str,
-    time_axis: int | None,
-    picked: Sequence[int],
-    compared: Sequence[str],
-) -> Probe:
-    """Look up one variable of a file whose names are known already.
-
-    KeyError where the file has no such names (it is unlike the first; describe it in full), and
-    BadFile where it cannot be read or ends before its data.
-    """
-    file = open_file(path)
+        if "match" not in str(error):
+            raise BadFile(path, reason(error)) from error
     try:
-        dataset = h5d.open(file, variable.encode())
-        shape = dataset.shape
-        digest = hashlib.blake2b(digest_size=16)
-        fixed = [n for i, n in enumerate(shape) if i != time_axis]
-        units = attribute(dataset, b"units")
-        digest.update(repr((len(shape), fixed, dataset.dtype.str, str(units))).encode())
-        for name in compared:
-            digest.update(edges(_values(file, name)).tobytes())
-        times = h5d.open(file, time.encode())
-        time_units, calendar = attribute(times, b"units"), attribute(times, b"calendar")
-        digest.update(f"{calendar}".encode())
-        found = {k: attribute(dataset, k.encode()) for k in PACKING_ATTRS}
-        packing = {k: v for k, v in found.items() if v is not None}
-        if "_FillValue" not in packing and "missing_value" not in packing:
-            fill = _default_fill(dataset)
-            packing |= {} if fill is None else {"_FillValue": fill}
-        return Probe(
-            digest.digest(), shape, _values(file, time).reshape(-1), str(time_units), calendar,
-            packing, storage(file, dataset, path, time_axis, picked),
-        )
-    except (OSError, RuntimeError) as error:
-        raise BadFile(path, _reason(error)) from error
-    finally:
-        file.close()
+        return h5f.open(name, h5f.ACC_RDONLY)
+    except OSError as error:
+        raise BadFile(path, reason(error)) from error
 
 
 def storage(
     file: h5f.FileID,
     dataset: h5d.DatasetID,
     path: str,
+    dtype: np.dtype,
     time_axis: int | None,
     picked: Sequence[int],
 ) -> Storage:
@@ -119,7 +66,6 @@ def storage(
     shape = dataset.shape
     creation = dataset.get_create_plist()
     layout = creation.get_layout()
-    dtype = dataset.dtype
     plain = _plain(file, dataset, dtype, time_axis, picked)
     if layout == h5d.CHUNKED:
         chunk = creation.get_chunk()
@@ -157,6 +103,21 @@ def steps_of(
     )
 
 
+def default_fill(dataset: h5d.DatasetID) -> dict[str, Any]:
+    """_FillValue as NetCDF itself put it where nothing was written; empty where it did not.
+
+    The NetCDF library gives a variable without _FillValue its type's default (9.97e36 for floats)
+    as HDF5 fill value; a cell that holds it was never written.
+    """
+    creation = dataset.get_create_plist()
+    if creation.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
+        return {}
+    fill = np.zeros((), dataset.dtype)
+    creation.get_fill_value(fill)
+    default = NETCDF_FILL.get(dataset.dtype.str[1:])
+    return {"_FillValue": default} if default is not None and fill[()] == default else {}
+
+
 def attribute(owner: Any, name: bytes) -> Any:
     """One attribute as a NumPy scalar, array or str; None where there is none."""
     if not h5a.exists(owner, name):
@@ -167,32 +128,13 @@ def attribute(owner: Any, name: bytes) -> Any:
     values = np.empty(found.shape, found.dtype)
     if values.size:
         found.read(values)
+    return plain_value(values)
+
+
+def plain_value(values: np.ndarray) -> Any:
+    """An attribute's values as str, NumPy scalar or array."""
     value = values.reshape(-1)[0] if values.size == 1 else values
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-def _default_fill(dataset: h5d.DatasetID) -> Any:
-    """The fill value NetCDF itself put where nothing was written; None where it is not NetCDF's.
-
-    The NetCDF library gives a variable without _FillValue its type's default (9.97e36 for floats)
-    as HDF5 fill value; a cell that holds it was never written.
-    """
-    creation = dataset.get_create_plist()
-    if creation.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
-        return None
-    fill = np.zeros((), dataset.dtype)
-    creation.get_fill_value(fill)
-    return fill[()] if fill[()] == NETCDF_FILL.get(dataset.dtype.str[1:]) else None
-
-
-def _values(file: h5f.FileID, name: str) -> np.ndarray:
-    dataset = h5d.open(file, name.encode())
-    if dataset.get_type().get_class() not in (h5t.INTEGER, h5t.FLOAT):
-        return np.frombuffer(repr(h5py.Dataset(dataset)[()]).encode(), np.uint8)
-    values = np.empty(dataset.shape, dataset.dtype)
-    if values.size:
-        dataset.read(h5s.ALL, h5s.ALL, values)
-    return values
 
 
 def _plain(
@@ -221,8 +163,7 @@ def _chunk_table(dataset: h5d.DatasetID, picked: Sequence[int]) -> np.ndarray:
         ):
             rows.append((chunk.byte_offset, chunk.size, *first))
 
-    if dataset.get_num_chunks():
-        dataset.chunk_iter(keep)
+    dataset.chunk_iter(keep)
     rows.sort(key=lambda row: row[2:])
     return np.array(rows, np.int64).reshape(len(rows), 2 + len(picked))
 
@@ -233,7 +174,7 @@ def _check_end(path: str, end: int) -> None:
         raise BadFile(path, f"it is truncated: {size:,} bytes, but its data reach byte {end:,}")
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     text = str(error)
     inner = text[text.find("(") + 1 : text.rfind(")")] if "(" in text else text
     return f"HDF5 says: {inner or type(error).__name__}"

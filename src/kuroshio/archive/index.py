@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from .layout import Layout
 from .facts import FileFacts, Storage
+from .layout import Layout
 from .model import Field, Grid, Packing
 
 _FILE = "archives-1.sqlite3"  # the number grows with every change of the tables or of the facts
@@ -51,7 +51,7 @@ def cache_folder() -> Path:
 
 
 def request_key(variable: str | None, select: Mapping[str, int]) -> str:
-    """What was asked of the files, as a key: the variable (None: the obvious one), the selection."""
+    """What was asked of the files, as a key: the variable (None: the obvious one) and selection."""
     return json.dumps([variable, sorted(select.items())])
 
 
@@ -128,8 +128,8 @@ class Index:
                 " FROM file WHERE request = ? AND folder = ?", (request, folder)
             )
             for name, size, mtime_ns, fingerprint, shape, seconds, packing, storage, chunks in rows:
-                path = names.get(name)
-                if path is None or _state(path) != (size, mtime_ns):
+                path = names.get(name, "")
+                if not path or _state(path) != (size, mtime_ns):
                     continue
                 extent = _shape(shape)
                 facts[path] = FileFacts(path, fingerprint, extent, np.frombuffer(seconds, "<i8"),

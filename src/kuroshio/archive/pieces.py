@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
-import numpy as np
-
-from .layout import Layout
 from .facts import FileFacts
+from .layout import Layout
 from .model import ArraySlice, ByteRange, FileSlice, Packing, Piece
 
 
@@ -30,9 +29,9 @@ def file_pieces(facts: FileFacts, layout: Layout, steps: Sequence[int]) -> Itera
         seen.add(start)
         mine = _steps(steps, time, start, chunk)
         if mine is not None:
-            where = ByteRange(facts.path, offset, nbytes, raw_shape, dtype,
+            there = ByteRange(facts.path, offset, nbytes, raw_shape, dtype,
                               store.deflate, store.shuffle)
-            yield Piece(mine, _box(layout, start, chunk), facts.packing, where)
+            yield Piece(mine, _box(layout, start, chunk), facts.packing, there)
     size = tuple(facts.shape[i] for i in kept)
     if len(seen) == _count(size, chunk):
         return
@@ -42,6 +41,7 @@ def file_pieces(facts: FileFacts, layout: Layout, steps: Sequence[int]) -> Itera
         if mine is None:
             continue
         box = _box(layout, start, chunk)
+        where: ByteRange | FileSlice
         if store.start >= 0:
             shape = (len(mine), *layout.grid.shape)
             offset = store.start + (0 if time is None else start[0]) * step_bytes
@@ -69,7 +69,7 @@ def array_pieces(
 
 
 def _count(size: Sequence[int], chunk: Sequence[int]) -> int:
-    return int(np.prod([-(-n // c) for n, c in zip(size, chunk, strict=True)], dtype=np.int64))
+    return math.prod(-(-n // c) for n, c in zip(size, chunk, strict=True))
 
 
 def _steps(

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
+from h5py import h5d, h5f
 
 from . import hdf5, netcdf3
 from .badfile import BadFile
 from .choose import Var
-from .layout import Layout, describe
 from .facts import FileFacts, Storage
+from .layout import Layout, describe
+from .likeness import Likeness
 from .packing import packing
 from .timeaxis import calendar_name, seconds
-
-
-@dataclass(frozen=True)
-class _Template:
-    layout: Layout
-    signature: bytes
+from .variables import hdf5_variables, netcdf_variables
 
 
 class Scanner:
@@ -36,7 +31,7 @@ class Scanner:
         self.variable = variable
         self.select = dict(select)
         self.layouts: dict[str, Layout] = {}
-        self._templates: list[_Template] = []
+        self._known: list[Likeness] = []
 
     def scan(self, path: str) -> FileFacts:
         """Facts of one file. BadFile: unreadable or truncated. Refusal: what it holds is no use."""
@@ -49,92 +44,64 @@ class Scanner:
             raise BadFile(path, "it is empty")
         if magic[:3] == b"CDF":
             netcdf3.check_size(path)
-        for template in self._templates if magic == hdf5.SIGNATURE else ():
-            facts = _like(path, template)
+            return self._describe_other(path)
+        if magic != hdf5.SIGNATURE and not h5f.is_hdf5(os.fsencode(path)):
+            return self._describe_other(path)
+        for likeness in self._known:
+            facts = likeness.facts(path)
             if facts is not None:
                 return facts
-        return self._describe(path, magic)
+        return self._describe_hdf5(path)
 
-    def _describe(self, path: str, magic: bytes) -> FileFacts:
-        import netCDF4
-
-        try:
-            dataset = netCDF4.Dataset(path)
-        except (OSError, RuntimeError) as error:
-            raise BadFile(path, _reason(error)) from error
-        with dataset:
+    def _describe_hdf5(self, path: str) -> FileFacts:
+        with hdf5_variables(path) as (file, variables):
+            layout, var, times = self._describe(path, variables)
             try:
-                layout, var, time = describe(
-                    _variables(dataset), self.variable, self.select, path,
-                    lambda time: calendar_name(time.attrs.get("calendar"), path),
-                )
-                times = seconds(time.read(), time.attrs["units"], time.attrs.get("calendar"), path)
-            except (OSError, RuntimeError, IndexError) as error:
-                raise BadFile(path, _reason(error)) from error
+                likeness = Likeness(file, layout)
+                dataset = h5d.open(file, layout.variable.encode())
+                store = hdf5.storage(file, dataset, path, layout.dtype, layout.time_axis,
+                                     layout.picked)
+                fill = hdf5.default_fill(dataset)
+                self._known = [likeness, *self._known[:2]]
+            except KeyError:  # NetCDF-4 keeps a variable named like a dimension elsewhere
+                store, fill = _in_steps(var, layout), _netcdf_fill(var)
+        return _facts(path, layout, var, times, store, fill)
+
+    def _describe_other(self, path: str) -> FileFacts:
+        with netcdf_variables(path) as variables:
+            layout, var, times = self._describe(path, variables)
+        return _facts(path, layout, var, times, _in_steps(var, layout), _netcdf_fill(var))
+
+    def _describe(
+        self, path: str, variables: Mapping[str, Var]
+    ) -> tuple[Layout, Var, np.ndarray]:
+        layout, var, time = describe(
+            variables, self.variable, self.select, path,
+            lambda time: calendar_name(time.attrs.get("calendar"), path),
+        )  # fmt: skip
+        times = seconds(time.read(), time.attrs["units"], time.attrs.get("calendar"), path)
         layout = self.layouts.setdefault(layout.fingerprint, layout)
         self.variable = self.variable or layout.variable
-        if magic == hdf5.SIGNATURE:
-            try:
-                found = _probe(path, layout)
-            except KeyError:  # NetCDF-4 may keep a variable under another name in the file
-                pass
-            else:
-                self._templates = [_Template(layout, found.signature), *self._templates[:2]]
-                return _facts(path, layout, found)
-        attrs = dict(var.attrs)
-        if "_FillValue" not in attrs and "missing_value" not in attrs:
-            fill = hdf5.NETCDF_FILL.get(var.dtype.str[1:])
-            attrs |= {} if fill is None else {"_FillValue": fill}
-        how = packing(attrs, var.dtype, var.name, path)
-        unit = hdf5.steps_of(var.shape, var.dtype.itemsize, layout.time_axis, layout.picked)
-        return FileFacts(path, layout.fingerprint, var.shape, times, how, Storage(unit))
+        return layout, var, times
 
 
-def _like(path: str, template: _Template) -> FileFacts | None:
-    """The facts of a file that shares the template's layout; None where it does not."""
-    layout = template.layout
-    try:
-        found = _probe(path, layout)
-    except KeyError:
-        return None
-    if found.signature != template.signature:
-        return None
-    return _facts(path, layout, found)
+def _facts(
+    path: str, layout: Layout, var: Var, times: np.ndarray, store: Storage, fill: dict[str, Any]
+) -> FileFacts:
+    has_fill = "_FillValue" in var.attrs or "missing_value" in var.attrs
+    attrs = var.attrs if has_fill else {**var.attrs, **fill}
+    how = packing(attrs, var.dtype, var.name, path)
+    return FileFacts(path, layout.fingerprint, var.shape, times, how, store)
 
 
-def _facts(path: str, layout: Layout, found: hdf5.Probe) -> FileFacts:
-    times = seconds(found.times, found.time_units, found.calendar, path)
-    how = packing(found.packing, layout.dtype, layout.variable, path)
-    return FileFacts(path, layout.fingerprint, found.shape, times, how, found.storage)
+def _in_steps(var: Var, layout: Layout) -> Storage:
+    """Storage that only a library can read, in units of a few steps."""
+    return Storage(hdf5.steps_of(var.shape, var.dtype.itemsize, layout.time_axis, layout.picked))
 
 
-def _probe(path: str, layout: Layout) -> hdf5.Probe:
-    return hdf5.probe(path, layout.variable, layout.time, layout.time_axis, layout.picked,
-                      layout.compared)
-
-
-def _variables(dataset: Any) -> dict[str, Var]:
-    """The root group of a netCDF4 dataset, values as stored."""
-    dataset.set_auto_maskandscale(False)
-    dataset.set_auto_chartostring(False)
-    found = {}
-    for name, variable in dataset.variables.items():
-        if isinstance(variable.dtype, np.dtype):
-            dtype = _stored_order(variable)
-            found[name] = Var(name, variable.dimensions, variable.shape, dtype,
-                              dict(variable.__dict__), partial(variable.__getitem__, Ellipsis))
-    return found
-
-
-def _stored_order(variable: Any) -> np.dtype:
-    if variable.endian() == "big" and variable.dtype.itemsize > 1:
-        return variable.dtype.newbyteorder(">")
-    return variable.dtype
-
-
-def _reason(error: Exception) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return text or type(error).__name__
+def _netcdf_fill(var: Var) -> dict[str, Any]:
+    default = hdf5.NETCDF_FILL.get(var.dtype.str[1:])
+    return {} if default is None else {"_FillValue": default}
 
 
 def size_and_mtime(path: str) -> tuple[int, int]:

@@ -15,8 +15,8 @@ DATA_SIGNATURES = (b"\x89HDF\r\n\x1a\n", b"CDF")
 _ZARR_MARKS = (".zgroup", ".zarray", ".zmetadata", "zarr.json")
 
 
-def find_sources(source: Any) -> list[Any]:
-    """Paths of files and Zarr stores (str, absolute), and xarray objects, of a user's `source`.
+def find_sources(source: Any) -> tuple[list[str], list[Any]]:
+    """Paths of files, and Zarr stores (their paths) and xarray objects, of a user's `source`.
 
     A folder gives its NetCDF and HDF5 files (those of its subfolders if it holds none itself); a
     pattern its matches; a text file the paths it lists; a list all of its items. Files are sorted
@@ -24,11 +24,15 @@ def find_sources(source: Any) -> list[Any]:
     """
     found = list(_expand(source))
     objects = [item for item in found if not isinstance(item, str)]
-    return sorted({item for item in found if isinstance(item, str)}) + objects
+    paths = sorted({item for item in found if isinstance(item, str)})
+    stores = {path for path in paths if is_zarr(path)}
+    return [p for p in paths if p not in stores], [*sorted(stores), *objects]
 
 
 def is_zarr(path: str) -> bool:
     """Whether a path is a Zarr store: a folder with its metadata, or named so."""
+    if path.lower().endswith(FILE_SUFFIXES):
+        return False
     return os.path.isdir(path) and (
         path.rstrip("/\\").endswith(".zarr")
         or any(os.path.exists(os.path.join(path, mark)) for mark in _ZARR_MARKS)
@@ -64,7 +68,8 @@ def _expand_path(text: str) -> list[str]:
         return _from_list(path) if _is_list(path) else [path]
     if glob.has_magic(text):
         found = sorted(glob.glob(path, recursive=True))
-        files = [f for f in found if os.path.isfile(f) or is_zarr(f)]
+        files = [f for f in found if f.lower().endswith(FILE_SUFFIXES) or os.path.isfile(f)
+                 or is_zarr(f)]
         if files:
             return files
         raise Refusal(

@@ -188,7 +188,7 @@ def _difference(a: Layout, b: Layout) -> str:
         "the variable is {} against {}": (a.variable, b.variable),
         "the dimensions are {} against {}": (a.grid.dims, b.grid.dims),
         "the grids have the shapes {} against {}": (a.grid.shape, b.grid.shape),
-        "the stored types are {} against {}": (a.dtype, b.dtype),
+        "the stored types are {} against {}": (a.dtype.name, b.dtype.name),
         "the calendars are {} against {}": (a.calendar, b.calendar),
         "the units are {} against {}": (a.attrs.get("units"), b.attrs.get("units")),
     }

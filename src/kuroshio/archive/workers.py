@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from ..errors import Refusal
-from .layout import Layout
 from .facts import FileFacts
+from .layout import Layout
 from .scan import Scanner
 
 _BATCH = 64
