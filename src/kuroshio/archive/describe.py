@@ -5,6 +5,7 @@ Pure: from the archive's records and the request to a `Schema`; the writers turn
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -59,6 +60,19 @@ class Schema:
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(self.sizes[dim] for dim in self.variables[name].dims)
 
+    def chunk_shape(self, name: str, chunks: tuple[int, ...]) -> tuple[int, ...]:
+        """A variable's chunk from (days of year, *cells): one of any further dimension."""
+        further = len(self.variables[name].dims) - len(chunks)
+        return (chunks[0], *[1] * further, *chunks[1:])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the variables uncompressed: more than the output will take."""
+        return sum(
+            math.prod(self.shape(name)) * variable.dtype.itemsize
+            for name, variable in self.variables.items()
+        )
+
 
 def describe(
     archive: Archive,
@@ -74,7 +88,7 @@ def describe(
     command   how the job was started, for the history
 
     `seas` and `thresh` are float32 (dayofyear, *cells); with several percentiles `thresh` is
-    (percentile, dayofyear, *cells), with one the percentile is a scalar coordinate.
+    (dayofyear, percentile, *cells), with one the percentile is a scalar coordinate.
     Raises Refusal where the grid uses a name that the output needs.
     """
     grid = archive.grid
@@ -88,7 +102,7 @@ def describe(
     coords |= {name: _cleaned(field) for name, field in grid.coords.items()}
     sizes = {"dayofyear": len(doys)}
     if len(request.percentiles) > 1:
-        sizes = {"percentile": len(request.percentiles), **sizes}
+        sizes["percentile"] = len(request.percentiles)
     sizes |= dict(zip(grid.dims, grid.shape, strict=True))
     for field in grid.coords.values():
         sizes |= dict(zip(field.dims, field.values.shape, strict=True))
@@ -111,9 +125,11 @@ def _calendar_coords(name: str, doys: Sequence[int]) -> dict[str, Field]:
         "360_day": "every month has 30 days",
     }[name]
     along = ("dayofyear",)
+    # CDO takes a coordinate in units of "day" for its time axis, which must be the first dimension;
+    # xarray would make durations of "days".
     return {
         "dayofyear": Field(
-            along, days.astype(np.int16), {"long_name": f"day of year ({template})", "units": "1"}
+            along, days.astype(np.int16), {"long_name": f"day of year ({template})", "units": "day"}
         ),
         "month": Field(along, month.astype(np.int8), {"long_name": "month", "units": "1"}),
         "day_of_month": Field(
@@ -140,7 +156,7 @@ def _variables(
     archive: Archive, request: Request, coords: Mapping[str, Field]
 ) -> dict[str, OutputVariable]:
     dims = ("dayofyear", *archive.grid.dims)
-    thresh_dims = dims if len(request.percentiles) == 1 else ("percentile", *dims)
+    thresh_dims = dims if len(request.percentiles) == 1 else ("dayofyear", "percentile", *dims[1:])
     what = str(archive.attrs.get("long_name") or archive.variable).strip()
     carried = {
         key: archive.attrs[key] for key in ("standard_name", "units") if key in archive.attrs
@@ -262,7 +278,7 @@ def _global_attrs(
         "max_pad_days": np.int32(request.max_pad),
         "calendar": archive.calendar,
         "source_variable": archive.variable,
-        **({"source": sources} if sources else {}),
+        **({"source_files": sources} if sources else {}),
         **_account(archive, request),
         "kuroshio_version": release,
     }
