@@ -125,11 +125,10 @@ def _calendar_coords(name: str, doys: Sequence[int]) -> dict[str, Field]:
         "360_day": "every month has 30 days",
     }[name]
     along = ("dayofyear",)
-    # CDO takes a coordinate in units of "day" for its time axis, which must be the first dimension;
-    # xarray would make durations of "days".
+    # dayofyear has no units: CDO warns of "1" on a record dimension, xarray decodes "days".
     return {
         "dayofyear": Field(
-            along, days.astype(np.int16), {"long_name": f"day of year ({template})", "units": "day"}
+            along, days.astype(np.int16), {"long_name": f"day of year ({template})"}
         ),
         "month": Field(along, month.astype(np.int8), {"long_name": "month", "units": "1"}),
         "day_of_month": Field(

@@ -28,16 +28,16 @@ import numpy as np
 from ..errors import Refusal
 from .describe import OutputVariable, Schema
 
-IN_FLIGHT_BYTES = 256 << 20  # complete chunks that wait for a thread
+IN_FLIGHT_BYTES = 64 << 20  # complete chunks that wait for a thread
 
 
 class Store(Protocol):
     """What a file format does: make the empty file, encode a chunk, store it, finish."""
 
-    def encode(self, name: str, chunk: np.ndarray) -> bytes:
+    def encode(self, name: str, chunk: np.ndarray) -> bytes | memoryview:
         """The stored bytes of a whole chunk; called from many threads."""
 
-    def store(self, name: str, index: tuple[int, ...], data: bytes) -> None:
+    def store(self, name: str, index: tuple[int, ...], data: bytes | memoryview) -> None:
         """Put an encoded chunk at its place (counted in chunks); called from many threads."""
 
     def finish(self) -> None:

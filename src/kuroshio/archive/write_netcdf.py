@@ -25,14 +25,16 @@ class NetcdfStore:
     def __init__(self, path: Path, schema: Schema, chunks: tuple[int, ...]):
         _make_skeleton(path, schema, chunks)
         self._file = h5py.File(path, "r+")
+        for name in schema.variables:
+            self._file[name].resize(schema.shape(name))
         self._datasets = {name: self._file[name].id for name in schema.variables}
         self._steps = {name: schema.chunk_shape(name, chunks) for name in schema.variables}
         self._lock = threading.Lock()
 
-    def encode(self, name: str, chunk: np.ndarray) -> bytes:
+    def encode(self, name: str, chunk: np.ndarray) -> bytes | memoryview:
         return compress_chunk(chunk)
 
-    def store(self, name: str, index: tuple[int, ...], data: bytes) -> None:
+    def store(self, name: str, index: tuple[int, ...], data: bytes | memoryview) -> None:
         offset = tuple(i * step for i, step in zip(index, self._steps[name], strict=True))
         with self._lock:
             self._datasets[name].write_direct_chunk(offset, data)
@@ -50,7 +52,8 @@ class NetcdfStore:
 def _make_skeleton(path: Path, schema: Schema, chunks: tuple[int, ...]) -> None:
     with netCDF4.Dataset(path, "w", format="NETCDF4") as file:
         for name, size in schema.sizes.items():
-            file.createDimension(name, size)
+            # A record dimension, so that CDO and ncview step through the days of year.
+            file.createDimension(name, None if name == "dayofyear" else size)
         for name, field in schema.coords.items():
             _add_coordinate(file, name, field)
         for name, variable in schema.variables.items():
@@ -75,9 +78,14 @@ def _add_coordinate(file: netCDF4.Dataset, name: str, field: Field) -> None:
         values = values.astype(object)
     else:
         values = values.astype(np.int8) if values.dtype.kind == "b" else values
-        large = values.size > 1000
+        chunks = values.shape if "dayofyear" in field.dims or values.size > 1000 else None
         created = file.createVariable(
-            name, values.dtype.newbyteorder("="), field.dims, zlib=large, complevel=1
+            name,
+            values.dtype.newbyteorder("="),
+            field.dims,
+            zlib=chunks is not None,
+            complevel=1,
+            chunksizes=chunks,
         )
     created.setncatts(dict(field.attrs))
     created[...] = values if values.ndim else values[()]

@@ -54,10 +54,10 @@ class ZarrStore:
             )
             self._codecs[name] = Blosc("lz4", LEVEL, Blosc.SHUFFLE)
 
-    def encode(self, name: str, chunk: np.ndarray) -> bytes:
+    def encode(self, name: str, chunk: np.ndarray) -> bytes | memoryview:
         return self._codecs[name].encode(chunk)
 
-    def store(self, name: str, index: tuple[int, ...], data: bytes) -> None:
+    def store(self, name: str, index: tuple[int, ...], data: bytes | memoryview) -> None:
         path = self._path.joinpath(name, "c", *map(str, index))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
