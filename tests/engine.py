@@ -28,13 +28,13 @@ class Arrays:
         self.fields = {
             name: np.zeros((doys, *shape)) for name in ("seas", *request.extras)
         }
-        first = (len(request.percentiles),) if several else ()
-        self.fields["thresh"] = np.zeros((*first, doys, *shape))
+        further = (len(request.percentiles),) if several else ()
+        self.fields["thresh"] = np.zeros((doys, *further, *shape))
         self.written = {name: np.zeros(f.shape, int) for name, f in self.fields.items()}
 
     def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None:
         index = (*position, rows) if isinstance(position, tuple) else (position, rows)
-        self.fields[name][index] = values.reshape(-1, *self.shape[1:])
+        self.fields[name][index] = values
         self.written[name][index] += 1
 
     def finish(self, skipped: list[str]) -> None:
@@ -80,6 +80,6 @@ def compute(
     )  # fmt: skip
     output = opened_outputs[-1]  # an earlier one was given up for a wider kind of key
     fields = output.fields
-    if not output.several:
-        fields["thresh"] = fields["thresh"][None]
+    thresh = fields["thresh"]
+    fields["thresh"] = np.moveaxis(thresh, 1, 0) if output.several else thresh[None]
     return fields

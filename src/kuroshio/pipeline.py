@@ -10,6 +10,7 @@ While one batch's results are smoothed and written, the next batch is being read
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol
@@ -76,7 +77,7 @@ def statistics(request: Request) -> list[tuple[str, int | None]]:
 def run(
     archive: Archive,
     request: Request,
-    open_output: Callable[[Plan, Keys], Any],
+    open_output: Callable[[Plan, Keys, Executor], Any],
     *,
     memory_bytes: int,
     threads: int,
@@ -84,7 +85,7 @@ def run(
     spans: Spans,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
-    """Compute the whole request into the context manager that `open_output(plan, keys)` gives.
+    """Compute the whole request into the context manager that `open_output(plan, keys, executor)` gives.
 
     `progress` is called with (pieces read, pieces to read). Raises Refusal for what cannot be
     done; whatever ends the run early, the output's context sees the exception and no thread is left.
@@ -103,7 +104,7 @@ def _run(
     planner: Planner,
     plan: Plan,
     keys: Keys,
-    open_output: Callable[[Plan, Keys], Any],
+    open_output: Callable[[Plan, Keys, Executor], Any],
     threads: int,
     skip_bad: bool,
     spans: Spans,
@@ -112,7 +113,7 @@ def _run(
     begin = perf_counter()
     result = Run(plan, keys)
     reader = Reader(planner.archive, keys, spans, skip_bad)
-    with Crew(threads) as crew, open_output(plan, keys) as output:
+    with Crew(threads) as crew, open_output(plan, keys, crew.executor) as output:
         work = _Work(planner, plan, keys, reader, crew, output, spans, progress)
         for number in range(plan.blocks):
             work.block(planner.block(plan, number))
@@ -142,6 +143,7 @@ class _Work:
         self.statistics = statistics(self.request)
         self.averaged = len(self.request.percentiles) + 1  # of the statistics, those smoothed
         self.kernel = percentile.compiled_for(keys.kind, *planner.windows.steps.shape[1:])
+        self.cell_shape = planner.archive.grid.shape or (1,)
         self.words = planner.windows.steps.shape[1]
         self.done, self.total = 0, plan.pieces * plan.blocks
 
@@ -266,12 +268,20 @@ class _Work:
             if number == 0 and following is not None:
                 self._next_loads = self._start_loads(following, block, buffer)
             self.crew.finish(futures)
-            for k, wanted in enumerate(group):
-                middle = wanted.rows[len(wanted.rows) // 2]
-                for i, (name, which) in enumerate(self.statistics):
-                    values = out[i, k] if i < self.averaged else results[i, middle, : block.cells]
-                    place = wanted.position if which is None else (which, wanted.position)
-                    self.output.put(name, place, values, block.rows)
+            self.crew.run(self._put, self._puts(group, block, results, out))
+
+    def _puts(self, group: tuple, block: Block, results: np.ndarray, out: np.ndarray) -> list:
+        puts = []
+        for k, wanted in enumerate(group):
+            middle = wanted.rows[len(wanted.rows) // 2]
+            for i, (name, which) in enumerate(self.statistics):
+                values = out[i, k] if i < self.averaged else results[i, middle, : block.cells]
+                place = wanted.position if which is None else (wanted.position, which)
+                puts.append((name, place, values.reshape(-1, *self.cell_shape[1:]), block.rows))
+        return puts
+
+    def _put(self, name: str, place: Any, values: np.ndarray, rows: slice) -> None:
+        self.output.put(name, place, values, rows)
 
     def _smooth(
         self,

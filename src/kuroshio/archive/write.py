@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..errors import Refusal
 from .describe import Schema
-from .write_chunks import OutputWriter, Store, size_text
+from .write_chunks import OutputWriter, Spans, Store, size_text
 
 SUFFIXES = (".nc", ".nc4", ".zarr")
 CHUNK_DOYS = 8
@@ -89,6 +89,7 @@ def open_output(
     chunk_doys: int | None = None,
     cell_chunks: Sequence[int] | None = None,
     overwrite: bool = False,
+    spans: Spans | None = None,
 ) -> OutputWriter:
     """Start an output: NetCDF-4 for .nc and .nc4, Zarr 3 for .zarr, by the path's ending.
 
@@ -96,6 +97,7 @@ def open_output(
     chunk_doys   days of year in a chunk; None: 8
     cell_chunks  cells in a chunk along each cell dimension; None: as `choose_cell_chunks`. Bands
                  of rows given to `put` must begin and end at its multiples.
+    spans        called with (stage, start_s, stop_s, bytes) for the account
 
     Raises Refusal as `check_output` does, and where the disk is full.
     """
@@ -104,7 +106,7 @@ def open_output(
     tile = tuple(cell_chunks) if cell_chunks is not None else choose_cell_chunks(cells)
     tile = tuple(max(1, min(a, b)) for a, b in zip(tile, cells, strict=True))
     days = max(1, min(chunk_doys or CHUNK_DOYS, schema.sizes["dayofyear"]))
-    return OutputWriter(path, schema, (days, *tile), pool, _store_of(path))
+    return OutputWriter(path, schema, (days, *tile), pool, _store_of(path), spans)
 
 
 def _store_of(path: Path) -> Callable[[Path, Schema, tuple[int, ...]], Store]:

@@ -16,7 +16,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ import numpy as np
 from ..errors import Refusal
 from .describe import OutputVariable, Schema
 
+Spans = Callable[[str, float, float, int], None]
 IN_FLIGHT_BYTES = 64 << 20  # complete chunks that wait for a thread
 
 
@@ -40,21 +41,11 @@ class Store(Protocol):
     def store(self, name: str, index: tuple[int, ...], data: bytes | memoryview) -> None:
         """Put an encoded chunk at its place (counted in chunks); called from many threads."""
 
-    def finish(self) -> None:
-        """Complete and close the file."""
+    def finish(self, late_attrs: Mapping[str, str]) -> None:
+        """Add global attributes learned on the way, complete and close the file."""
 
     def abandon(self) -> None:
         """Close without caring for the content."""
-
-
-@dataclass
-class WriteAccount:
-    """What writing cost; the seconds are summed over threads."""
-
-    raw_bytes: int = 0  # values put, uncompressed
-    stored_bytes: int = 0
-    encode_s: float = 0.0
-    store_s: float = 0.0
 
 
 @dataclass
@@ -70,7 +61,7 @@ class OutputWriter:
     """An output under way; a context manager that finishes on success and leaves nothing on error.
 
     chunks   (days of year, *cells) of every chunk
-    account  what writing has cost so far
+    spans    called with (stage, start_s, stop_s, bytes): collect, compress, write
     """
 
     def __init__(
@@ -80,9 +71,11 @@ class OutputWriter:
         chunks: tuple[int, ...],
         pool: Executor,
         make_store: Callable[[Path, Schema, tuple[int, ...]], Store],
+        spans: Spans | None = None,
     ):
         self.path, self.schema, self.chunks = path, schema, chunks
-        self.account = WriteAccount()
+        self._spans = spans or _unseen
+        self._late_attrs: dict[str, str] = {}
         self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
         self._pool = pool
         self._lock = threading.Lock()
@@ -115,6 +108,7 @@ class OutputWriter:
         May be called from several threads, in any order. Raises what a compressing thread met.
         """
         self._raise_if_failed()
+        begun = time.perf_counter()
         lead = position if isinstance(position, tuple) else (position,)
         start, stop, _ = rows.indices(self.schema.sizes[self.schema.cell_dims[0]])
         key = (name, (lead[0] // self.chunks[0], *lead[1:]), start)
@@ -129,8 +123,8 @@ class OutputWriter:
         for _, box, chunk in group.tiles:
             piece = values[box]
             chunk[slot][tuple(slice(size) for size in piece.shape)] = piece
+        self._spans("collect", begun, time.perf_counter(), values.nbytes)
         with self._lock:
-            self.account.raw_bytes += values.size * self.schema.variables[name].dtype.itemsize
             group.remaining -= 1
             complete = group.remaining == 0
             if complete:
@@ -138,6 +132,12 @@ class OutputWriter:
         if complete:
             for index, _, chunk in group.tiles:
                 self._hand_on(name, index, chunk)
+
+    def finish(self, skipped: Sequence[str]) -> None:
+        """All values are here; `skipped` names the files that were left out on the way."""
+        if skipped:
+            before = self.schema.attrs.get("skipped_files")
+            self._late_attrs["skipped_files"] = "; ".join([before, *skipped] if before else skipped)
 
     def close(self) -> None:
         """Wait for the chunks under way, finish the file and give it its name."""
@@ -151,7 +151,7 @@ class OutputWriter:
                 name, lead, start = next(iter(self._groups))
                 raise RuntimeError(f"{name}, chunk {lead}, rows from {start}: days are missing")
             self._open = False
-            self._store.finish()
+            self._store.finish(self._late_attrs)
             _replace(self._part, self.path)
         except BaseException as error:
             self._open = True
@@ -259,12 +259,11 @@ class OutputWriter:
             if self._open:
                 self._store.store(name, index, data)
             stored, size = time.perf_counter(), len(data)
+        self._spans("compress", started, encoded, chunk.nbytes)
+        self._spans("write", encoded, stored, size)
         with self._lock:
             self._spare.append(chunk)
             self._waiting_bytes -= chunk.nbytes
-            self.account.encode_s += encoded - started
-            self.account.store_s += stored - encoded
-            self.account.stored_bytes += size
 
     def _fill(self, name: str) -> float | None:
         return self.schema.variables[name].fill
@@ -286,6 +285,10 @@ class OutputWriter:
             f"{size_text(self.schema.nbytes)} and {size_text(free)} are free now that the partial "
             "output is removed. Free space, choose another disk, or ask for fewer days of year."
         )
+
+
+def _unseen(stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
+    """Spans that nobody asked for."""
 
 
 def _all_fill(chunk: np.ndarray, fill: float | None) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import h5py
@@ -39,14 +40,16 @@ class NetcdfStore:
         with self._lock:
             self._datasets[name].write_direct_chunk(offset, data)
 
-    def finish(self) -> None:
+    def finish(self, late_attrs: Mapping[str, str]) -> None:
+        for name, value in late_attrs.items():
+            self._file.attrs[name] = np.bytes_(value.encode())
         self._datasets.clear()
         self._file.close()
 
     def abandon(self) -> None:
         # On a full disk HDF5 fails to flush and says so; the file is removed anyhow.
         with contextlib.suppress(OSError, RuntimeError, ValueError):
-            self.finish()
+            self.finish({})
 
 
 def _make_skeleton(path: Path, schema: Schema, chunks: tuple[int, ...]) -> None:

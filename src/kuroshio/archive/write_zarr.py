@@ -7,6 +7,7 @@ ratio of 2.1, against Zstandard level 3 at 0.26 GB/s and 2.3.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,10 @@ class ZarrStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
-    def finish(self) -> None:
+    def finish(self, late_attrs: Mapping[str, str]) -> None:
         """Gather the metadata in one place; the chunks are there already."""
+        if late_attrs:
+            zarr.open_group(self._path, mode="r+").attrs.update(late_attrs)
         with warnings.catch_warnings():
             # xarray warns of a store without it, and zarr of making it: readers come first.
             warnings.filterwarnings("ignore", message="Consolidated metadata")
