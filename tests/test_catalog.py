@@ -529,12 +529,13 @@ def test_random_damage_never_ends_in_another_error(tmp_path_factory, seed):
     start = rng.integers(data.size)
     data[start : start + rng.integers(1, 64)] = rng.integers(256)
     data.tofile(path)
+    said = path.name
     try:
-        archive = open_archive(folder, cache=False)
-        for piece in archive.pieces:
+        for piece in open_archive(folder, cache=False).pieces:
             fetch(piece.where)
     except Refusal as refusal:
-        assert path.name in str(refusal) or "None of the" in str(refusal)
+        said = str(refusal)
+    assert path.name in said
 
 
 def test_all_bad(week):
