@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
-from archive_files import FILL, codes, coordinate, read_all, write_oisst, write_series
 
+from archive_files import FILL, codes, coordinate, read_all, write_oisst, write_series
 from kuroshio.archive.badfile import BadFile
 from kuroshio.archive.catalog import open_archive
 from kuroshio.archive.fetch import close_files, fetch

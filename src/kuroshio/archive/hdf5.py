@@ -175,6 +175,7 @@ def _check_end(path: str, end: int) -> None:
 
 
 def reason(error: Exception) -> str:
+    """HDF5's own word on what is wrong, out of h5py's message."""
     text = str(error)
     inner = text[text.find("(") + 1 : text.rfind(")")] if "(" in text else text
-    return f"HDF5 says: {inner or type(error).__name__}"
+    return f"HDF5 cannot read it ({inner or type(error).__name__})"

@@ -25,6 +25,7 @@ from .layout import Layout
 from .model import Field, Grid, Packing
 
 _FILE = "archives-1.sqlite3"  # the number grows with every change of the tables or of the facts
+_PATIENCE_S = 2.0  # for another run that writes
 _TABLES = """
 CREATE TABLE IF NOT EXISTS layout (
     request TEXT, folder TEXT, fingerprint TEXT, head TEXT, arrays BLOB,
@@ -105,7 +106,7 @@ class Index:
             self._discard()
 
     def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, timeout=2.0)
+        database = sqlite3.connect(self._path, timeout=_PATIENCE_S)
         database.execute("PRAGMA synchronous = OFF")  # what is lost can be scanned again
         return database
 

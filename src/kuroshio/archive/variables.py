@@ -1,11 +1,10 @@
-"""The variables of a file as `Var`: HDF5 (NetCDF-4) by h5py, the other NetCDF formats by netCDF4."""
+"""The variables of a file as `Var`: HDF5 (NetCDF-4) by h5py, other NetCDF formats by netCDF4."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import h5py
 import numpy as np
@@ -27,7 +26,11 @@ def hdf5_variables(path: str) -> Iterator[tuple[h5py.h5f.FileID, Mapping[str, Va
     """The open file and the variables of its root group, values as stored."""
     file = hdf5.open_file(path)
     try:
-        yield file, _of_root(h5py.File(file))
+        try:
+            found = _of_root(h5py.File(file))
+        except (KeyError, ValueError, TypeError) as error:  # what h5py makes of damage
+            raise BadFile(path, hdf5.reason(error)) from error
+        yield file, found
     except (OSError, RuntimeError) as error:
         raise BadFile(path, hdf5.reason(error)) from error
     finally:
@@ -59,7 +62,10 @@ def netcdf_variables(path: str) -> Iterator[Mapping[str, Var]]:
 
 
 def _of_root(root: h5py.File) -> dict[str, Var]:
-    datasets = {n: d for n, d in root.items() if isinstance(d, h5py.Dataset) and d.shape is not None}
+    datasets = {
+        name: item for name, item in root.items()
+        if isinstance(item, h5py.Dataset) and item.shape is not None
+    }  # fmt: skip
     ids = {
         int(hdf5.attribute(d.id, b"_Netcdf4Dimid")): name
         for name, d in datasets.items()
