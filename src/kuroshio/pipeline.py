@@ -153,6 +153,7 @@ class _Work:
         shape = (len(self.statistics), block.result_rows, block.stride_cells)
         results = _zeros(shape, np.dtype(np.float32))
         counts = np.empty((max(b.doys.size for b in block.batches), block.stride_cells), np.int32)
+        smoothed = np.empty((self.averaged, _OUTPUTS_AT_A_TIME, block.cells), np.float32)
         reference = None
         compiling = self.crew.start(self._compile, [(buffer, results, counts)])
         loading = [*compiling, *self._start_loads(block.batches[0], block, buffer)]
@@ -168,7 +169,7 @@ class _Work:
             if batch.leap_day:
                 self._leap_day(results, *batch.leap_day)
             following = block.batches[i + 1] if i + 1 < len(block.batches) else None
-            self._finish(batch, following, block, buffer, reference, results)
+            self._finish(batch, following, block, buffer, reference, results, smoothed)
             loading = self._next_loads
 
     def _compile(self, buffer: np.ndarray, results: np.ndarray, counts: np.ndarray) -> None:
@@ -267,6 +268,7 @@ class _Work:
         buffer: np.ndarray,
         reference: np.ndarray,
         results: np.ndarray,
+        smoothed: np.ndarray,
     ) -> None:
         """Smooth and put the outputs that are complete; the next batch's reading goes alongside."""
         self._next_loads: list = []
@@ -275,7 +277,7 @@ class _Work:
             for k in range(0, len(batch.outputs), _OUTPUTS_AT_A_TIME)
         ] or [()]
         for number, group in enumerate(groups):
-            out = np.empty((self.averaged, len(group), block.cells), np.float32)
+            out = smoothed[:, : len(group)]
             futures = self._smooth(group, block, reference, results, out)
             if number == 0 and following is not None:
                 self._next_loads = self._start_loads(following, block, buffer)

@@ -453,12 +453,12 @@ def _walk(doys: np.ndarray, length: int) -> np.ndarray:
 
 
 def _relative_cost(plan: Plan, planner: Planner) -> float:
-    """Seconds on an imagined thread, only to compare cuts; a little of them for memory."""
+    """Seconds on an imagined thread, only to compare cuts; fresh memory costs time, too."""
     decode = plan.read_bytes / 1e9
     overlap = planner.windows.steps.shape[1] - 1
     cells = planner.archive.grid.cells
     transposes = plan.computed * (1 + overlap / plan.batch) * 7e-9 * cells
-    return (decode + transposes) * (1 + 0.02 * plan.memory_bytes / 1e9)
+    return decode + transposes + plan.memory_bytes / 1e9
 
 
 def _check_baseline(archive: Archive, request: Request) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -24,6 +25,21 @@ from .model import Archive, ByteRange, Piece
 from .plan import Block, Load
 
 Spans = Callable[[str, float, float, int], None]  # (stage, start_s, stop_s, bytes)
+
+
+class _Scratch(threading.local):
+    """A thread's memory for compressed bytes, used again for every chunk."""
+
+    def __init__(self) -> None:
+        self._memory = bytearray()
+
+    def take(self, nbytes: int) -> memoryview:
+        if len(self._memory) < nbytes:
+            self._memory = bytearray(nbytes)
+        return memoryview(self._memory)[:nbytes]
+
+
+_scratch = _Scratch()
 
 
 @dataclass
@@ -77,14 +93,15 @@ class Reader:
         try:
             handle = os.open(where.path, os.O_RDONLY)
             try:
-                data = os.pread(handle, where.nbytes, where.offset)
+                data = _scratch.take(where.nbytes)
+                length = os.preadv(handle, [data], where.offset)
             finally:
                 os.close(handle)
         except OSError as problem:
             raise BadFile(where.path, f"it cannot be read ({problem.strerror})") from problem
         stop = perf_counter()
-        self.spans("read", start, stop, len(data))
-        if len(data) < where.nbytes:
+        self.spans("read", start, stop, length)
+        if length < where.nbytes:
             raise BadFile(where.path, "it ends before its data does")
         if where.deflate:
             try:
@@ -93,7 +110,7 @@ class Reader:
                 raise BadFile(where.path, "its compressed data is damaged") from problem
             self.spans("inflate", stop, perf_counter(), size)
         else:
-            raw = data
+            raw = bytes(data)
         if len(raw) != size:
             raise BadFile(where.path, f"a chunk holds {len(raw)} bytes instead of {size}")
         return np.frombuffer(raw, np.uint8)
