@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,14 +74,13 @@ def choose_variable(variables: Mapping[str, Var], wanted: str | None, origin: st
     found = candidates(variables)
     if len(found) == 1:
         return found[0]
-    for standard_name in STANDARD_NAMES:
-        same = [v for v in found if v.attrs.get("standard_name") == standard_name]
-        best = same if len(same) == 1 else _first_named(same)
-        if len(best) == 1:
-            return best[0]
-    best = _first_named(found)
-    if best:
-        return best[0]
+    said = [v for v in found if v.attrs.get("standard_name") in STANDARD_NAMES]
+    named = [v for v in found if v.name.lower() in NAMES]
+    either = [v for v in found if v in said or v in named]
+    if len(either) == 1:
+        return either[0]
+    if len(named) == 1 and named[0] in said:  # its error or anomaly may borrow the standard_name
+        return named[0]
     what = "has several variables and none is plainly meant" if found else "has no gridded variable"
     raise Refusal(
         f"The archive's {origin} {what}.{listing(variables)} Choose with --var (variable=)."
@@ -126,11 +125,6 @@ def _scalar_time(var: Var, variables: Mapping[str, Var]) -> Var | None:
 
 def _is_time(var: Var) -> bool:
     return var.dtype.kind == "M" or is_time_units(var.attrs.get("units"))
-
-
-def _first_named(found: Iterable[Var]) -> list[Var]:
-    by_name = {var.name.lower(): var for var in found}
-    return [by_name[name] for name in NAMES if name in by_name][:1]
 
 
 def listing(variables: Mapping[str, Var]) -> str:

@@ -101,6 +101,8 @@ class Likeness:
         if values.size:
             times.read(h5s.ALL, h5s.ALL, values)
         found = seconds(values, dates[b"units"], dates.get(b"calendar"), path)
+        if layout.time_axis is not None:
+            found = found[: shape[layout.time_axis]]
         return FileFacts(
             path, layout.fingerprint, shape, found,
             packing(attrs, layout.dtype, layout.variable, path),
