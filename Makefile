@@ -53,7 +53,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 contracts: $(READY)
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

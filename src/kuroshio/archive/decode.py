@@ -23,6 +23,9 @@ class NotCodes(Exception):
 def widest_keys(archive: Archive) -> Keys:
     """The kind that holds any value of the archive's dtype and packings."""
     dtype = archive.dtype
+    scales = {(p.packing.scale, p.packing.offset) for p in archive.pieces}
+    if dtype.kind in "iu" and dtype.itemsize <= 2 and len(scales) == 1:
+        return Keys(AFFINE32, *next(iter(scales)))
     if dtype == np.float32 and not any(p.packing.packed for p in archive.pieces):
         return Keys(FLOAT32)
     return Keys(FLOAT64)

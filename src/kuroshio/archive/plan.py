@@ -95,7 +95,7 @@ class Plan:
     """Everything that will happen, and what it will cost."""
 
     doys: tuple[int, ...]  # of the output
-    computed: int  # days of year computed
+    walk: tuple[int, ...]  # days of year in the order in which they are computed
     block_rows: int  # of the first cell dimension, a block (the last may have fewer)
     batch: int
     blocks: int
@@ -106,6 +106,11 @@ class Plan:
     days_read: int
     days_missing: int  # days within the windows that the archive lacks
     warnings: tuple[str, ...]
+
+    @property
+    def computed(self) -> int:
+        """Days of year computed: those written, and what smoothing needs around them."""
+        return len(self.walk)
 
 
 class Planner:
@@ -229,7 +234,7 @@ class Planner:
         missing = int(self.windows.size.sum() - (self.windows.steps >= 0).sum())
         return Plan(
             doys=self.doys,
-            computed=self.order.size,
+            walk=tuple(self.order.tolist()),
             block_rows=block,
             batch=batch,
             blocks=blocks,

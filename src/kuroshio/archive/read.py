@@ -16,9 +16,9 @@ from time import perf_counter
 import deflate
 import numpy as np
 
-from ..errors import Refusal
 from ..keys import AFFINE16, Keys
-from .decode import NotCodes, shuffled_int16_to_keys, to_keys, unshuffle
+from .badfile import BadFile
+from .decode import shuffled_int16_to_keys, to_keys, unshuffle
 from .fetch import fetch
 from .model import Archive, ByteRange, Piece
 from .plan import Block, Load
@@ -57,10 +57,10 @@ class Reader:
                 self.spans("fetch", start, stop, values.nbytes)
                 start = stop
                 self._place_values(values, piece, load.rows, block, buffer)
-        except Refusal as problem:
+        except BadFile as problem:
             if not self.skip_bad:
                 raise
-            self.skipped.append(str(problem))
+            self.skipped.append(f"{problem.path}: {problem.reason}")
             for row in load.rows:
                 if row >= 0:
                     self._target(piece, block, buffer, row)[...] = 0
@@ -81,21 +81,21 @@ class Reader:
             finally:
                 os.close(handle)
         except OSError as problem:
-            raise Refusal(f"{where.path} cannot be read: {problem.strerror}.") from problem
+            raise BadFile(where.path, f"it cannot be read ({problem.strerror})") from problem
         stop = perf_counter()
         self.spans("read", start, stop, len(data))
         if len(data) < where.nbytes:
-            raise Refusal(_broken(where.path, "it ends before its data does"))
+            raise BadFile(where.path, "it ends before its data does")
         if where.deflate:
             try:
                 raw = deflate.zlib_decompress(data, size)
             except deflate.DeflateError as problem:
-                raise Refusal(_broken(where.path, "its compressed data is damaged")) from problem
+                raise BadFile(where.path, "its compressed data is damaged") from problem
             self.spans("inflate", stop, perf_counter(), size)
         else:
             raw = data
         if len(raw) != size:
-            raise Refusal(_broken(where.path, f"a chunk holds {len(raw)} bytes instead of {size}"))
+            raise BadFile(where.path, f"a chunk holds {len(raw)} bytes instead of {size}")
         return np.frombuffer(raw, np.uint8)
 
     def _place_bytes(
@@ -180,16 +180,6 @@ def sample_values(archive: Archive, count: int = 3) -> list[np.ndarray]:
     for pick in picks:
         try:
             sample.append(fetch(archive.pieces[pick].where))
-        except Refusal:  # the run itself will meet it and say so, or skip it
+        except BadFile:  # the run itself will meet it and say so, or skip it
             continue
     return sample
-
-
-def _broken(path: str, how: str) -> str:
-    return (
-        f"{path} is damaged: {how}. Fetch the file again, "
-        "or give --skip-bad to go on without it (recorded in the output)."
-    )
-
-
-__all__ = ["NotCodes", "Reader", "Spans", "sample_values"]

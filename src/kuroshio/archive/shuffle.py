@@ -14,14 +14,16 @@ import numba
 import numpy as np
 
 
-def shuffle(values: np.ndarray) -> np.ndarray:
+def shuffle(values: np.ndarray, planes: np.ndarray | None = None) -> np.ndarray:
     """The bytes of a contiguous little-endian array, shuffled: uint8 (byte of value, value).
 
+    `planes`, of that shape, is written to where given: fresh memory costs more than the shuffling.
     Runs outside the interpreter lock, so threads may shuffle at once.
     """
     size, count = values.dtype.itemsize, values.size
     raw = values.reshape(-1).view(np.uint8)
-    planes = np.empty((size, count), np.uint8)
+    if planes is None:
+        planes = np.empty((size, count), np.uint8)
     if size in (2, 4) and count and count % 8 == 0:
         _word_shuffle(size)(raw.view(np.uint64), planes.view(np.uint64))
     else:

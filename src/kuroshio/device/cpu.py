@@ -35,7 +35,10 @@ def available_memory_bytes() -> int:
         ),
     ):
         try:
-            with open(limit_file, encoding="ascii") as limit, open(used_file, encoding="ascii") as used:
+            with (
+                open(limit_file, encoding="ascii") as limit,
+                open(used_file, encoding="ascii") as used,
+            ):
                 free = min(free, max(int(limit.read()) - int(used.read()), 0))
         except (OSError, ValueError):  # no such control group, or "max"
             continue

@@ -1,7 +1,7 @@
 """Standard deviation, skewness and excess kurtosis of the windows, from sums of powers.
 
 Power sums of disjoint sets add: those of each word (one offset, up to 32 years) are made once a
-batch and added over each window. They are taken about the cell's reference value in float64, so
+batch and added over each window. They are taken about the cell's own mean over the batch in float64, so
 that the fourth moment of a calm tropical cell survives (about zero it would need 14 digits).
 """
 
@@ -10,28 +10,61 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ..keys import Keys
+
 STATISTICS = ("std", "skewness", "kurtosis")
 
 
+_CELLS = 256  # a stretch whose decoded values and sums stay in the second cache
+
+
+def of_windows(
+    keys: Keys,
+    buffer: np.ndarray,
+    word_rows: np.ndarray,
+    first_word: np.ndarray,
+    words: int,
+    least: np.ndarray,
+) -> np.ndarray:
+    """(3, doy, cell) float32 standard deviation, skewness and excess kurtosis of each window.
+
+    buffer (row, cell) keys; the tables as in archive.plan.Batch.
+    """
+    cells = buffer.shape[1]
+    out = np.empty((len(STATISTICS), first_word.size, cells), np.float32)
+    used, compact = np.unique(word_rows, return_inverse=True)
+    compact = compact.reshape(word_rows.shape)
+    sums = np.empty((word_rows.shape[0], 5, _CELLS))
+    for start in range(0, cells, _CELLS):
+        part = slice(start, start + _CELLS)
+        values = keys.values(buffer[used, part])
+        about = np.nansum(values, axis=0) / np.maximum((values == values).sum(axis=0), 1)
+        _window_moments(
+            values, about, compact, first_word, words, least, sums[:, :, : about.size],
+            out[:, :, part],
+        )  # fmt: skip
+    return out
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def window_moments(  # type: ignore[no-untyped-def]
-    values, reference, word_rows, first_word, words, least, sums, out
+def _window_moments(  # type: ignore[no-untyped-def]
+    values, about, word_rows, first_word, words, least, sums, out
 ):
     """Moments of each window for one stretch of cells.
 
-    values (row, cell) float64 with NaN missing (row 0 all missing); reference (cell,);
+    values (row, cell) float64 with NaN missing; about (cell,);
     word_rows (word, year); first_word, least (doy,); sums (word, 5, cell) float64 scratch;
     out (3, doy, cell) float32: standard deviation (divisor n), skewness, excess kurtosis. Fewer
     than `least` valid values, or for the last two a constant pool, give NaN.
     """
-    n_cells = reference.size
+    n_cells = about.size
     for w in range(word_rows.shape[0]):
         sums[w] = 0.0
         for y in range(word_rows.shape[1]):
             row = values[word_rows[w, y]]
             for i in range(n_cells):
                 valid = row[i] == row[i]
-                x = row[i] - reference[i] if valid else 0.0
+                x = row[i] - about[i] if valid else 0.0
                 sums[w, 0, i] += 1.0 if valid else 0.0
                 sums[w, 1, i] += x
                 sums[w, 2, i] += x * x

@@ -22,6 +22,8 @@ cell, so that what is averaged later was not rounded at 300 K.
 from __future__ import annotations
 
 import functools
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from ..device import llvm
 from ..device.llvm import Emitter, native_lanes
 from ..keys import AFFINE16, AFFINE32, KEY_BITS
 from . import bitplanes
@@ -351,6 +354,23 @@ def _store(o: Emitter, where: Any, result: Any, reference: Any, out: Any) -> Non
     about = o.b.fpext(o.load(reference, kind=floats), result.type)
     single = o.b.fptrunc(o.b.fsub(result, about), floats)
     o.store(o.b.select(where, single, ir.Constant(floats, [float("nan")] * o.lanes)), out)
+
+
+def tile_cells() -> int:
+    """Cells of a tile; rows of keys and results are padded to whole tiles."""
+    return native_lanes()
+
+
+def compiled_for(kind: int, words: int, years: int) -> Any:
+    """The kernel for a kind of key, `words` a window and `years` a word (see `compiled`)."""
+    return compiled(kind, words, years, _source_stamp())
+
+
+@functools.cache
+def _source_stamp() -> int:
+    """A number that changes with the text of the operation lists and their emitter."""
+    text = b"".join(Path(module.__file__).read_bytes() for module in (bitplanes, llvm))
+    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
 
 
 @functools.cache
