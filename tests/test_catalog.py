@@ -140,14 +140,14 @@ def test_variable_among_likely_ones(tmp_path):
     for names in ({"sst": "", "t2m": "air_temperature"}, {"sst": "", "t2m": ""},
                   {"a": "sea_surface_temperature", "b": "air_temperature"}):
         several(path, **names)
-        with pytest.raises(Refusal, match="none is plainly meant"):
+        with pytest.raises(Refusal, match="Several variables could be meant"):
             open_archive(path)
 
 
 def test_variable_absent_or_unclear(tmp_path):
     path = tmp_path / "a.nc"
     several(path, one="", two="wind_speed")
-    for variable, words in ((None, "none is plainly meant"), ("sst", "no variable 'sst'")):
+    for variable, words in ((None, "Several variables could be meant"), ("sst", "no variable 'sst'")):
         with pytest.raises(Refusal, match=words) as caught:
             open_archive(path, variable=variable)
         assert "one(time=3, lat=2, lon=2)" in str(caught.value)

@@ -81,10 +81,8 @@ def choose_variable(variables: Mapping[str, Var], wanted: str | None, origin: st
         return either[0]
     if len(named) == 1 and named[0] in said:  # its error or anomaly may borrow the standard_name
         return named[0]
-    what = "has several variables and none is plainly meant" if found else "has no gridded variable"
-    raise Refusal(
-        f"The archive's {origin} {what}.{listing(variables)} Choose with --var (variable=)."
-    )
+    problem = "Several variables could be meant" if found else "There is no gridded variable"
+    raise Refusal(f"{problem} in {origin}.{listing(variables)} Choose with --var (variable=).")
 
 
 def time_of(var: Var, variables: Mapping[str, Var], origin: str) -> tuple[Var, int | None]:
@@ -130,7 +128,9 @@ def _is_time(var: Var) -> bool:
 def listing(variables: Mapping[str, Var]) -> str:
     """A sentence that names the variables one could ask for."""
     found = [summary(var) for var in candidates(variables)]
-    return f" It has {'; '.join(found)}." if found else " It has no gridded variable with time."
+    if not found:
+        return " Nothing there depends on time and on cells."
+    return f" It has {'; '.join(found)}."
 
 
 def summary(var: Var) -> str:
