@@ -1,24 +1,18 @@
-"""What is found, which dates it has, and what is refused with which words."""
+"""What is found: which files, which variable, which grid, and what is refused."""
 
 from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
 
-import cftime
 import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
-from hypothesis import strategies as st
 
-from archive_files import FILL, codes, coordinate, read_all, write_oisst, write_series
-from kuroshio import calendar as cal
+from archive_files import codes, coordinate, read_all, write_oisst, write_series
 from kuroshio.archive.badfile import BadFile
 from kuroshio.archive.catalog import open_archive
-from kuroshio.archive.fetch import fetch
-from kuroshio.archive.timeaxis import DAY_S, seconds
 from kuroshio.errors import Refusal
 
 
@@ -39,7 +33,7 @@ def week(tmp_path) -> Path:
     return tmp_path
 
 
-# -- what is named ---------------------------------------------------------------------------
+# -- what is named -------------------------------------------------------------------------------
 
 
 def test_folder_pattern_list_and_list_file_are_one(week, monkeypatch):
@@ -57,6 +51,17 @@ def test_folder_pattern_list_and_list_file_are_one(week, monkeypatch):
         found = open_archive(source)
         assert found.sources == expected.sources
         np.testing.assert_array_equal(read_all(found), read_all(expected))
+
+
+def test_folder_of_zarr_stores(tmp_path):
+    data = xr.DataArray(np.ones((6, 4)), dims=("time", "cell"), name="sst", coords={
+        "time": np.arange("2000-01-01", "2000-01-07", dtype="M8[D]").astype("M8[ns]")})
+    for i in range(2):
+        part = data.isel(time=slice(3 * i, 3 * i + 3)).to_dataset()
+        part.to_zarr(tmp_path / f"{i}.zarr", consolidated=False)
+    archive = open_archive(tmp_path)
+    assert archive.days.size == 6
+    assert [Path(s).name for s in archive.sources] == ["0.zarr", "1.zarr"]
 
 
 def test_subfolders_where_the_folder_has_no_file(tmp_path):
@@ -94,7 +99,7 @@ def test_empty_list_file_and_wrong_line(tmp_path):
         open_archive(listing)
 
 
-# -- which variable --------------------------------------------------------------------------
+# -- which variable ------------------------------------------------------------------------------
 
 
 def several(path: Path, **standard_names: str) -> None:
@@ -127,10 +132,22 @@ def test_variable_by_usual_name(tmp_path):
     assert open_archive(tmp_path / "b.nc").variable == "salinity"
 
 
+def test_variable_among_likely_ones(tmp_path):
+    """One that is likely by name and by standard_name wins; two likely ones are not guessed at."""
+    path = tmp_path / "a.nc"
+    several(path, sst="sea_surface_temperature", sst_error="sea_surface_temperature")
+    assert open_archive(path).variable == "sst"
+    for names in ({"sst": "", "t2m": "air_temperature"}, {"sst": "", "t2m": ""},
+                  {"a": "sea_surface_temperature", "b": "air_temperature"}):
+        several(path, **names)
+        with pytest.raises(Refusal, match="Several variables could be meant"):
+            open_archive(path)
+
+
 def test_variable_absent_or_unclear(tmp_path):
     path = tmp_path / "a.nc"
     several(path, one="", two="wind_speed")
-    for variable, words in ((None, "none is plainly meant"), ("sst", "no variable 'sst'")):
+    for variable, words in ((None, "Several variables could be"), ("sst", "no variable 'sst'")):
         with pytest.raises(Refusal, match=words) as caught:
             open_archive(path, variable=variable)
         assert "one(time=3, lat=2, lon=2)" in str(caught.value)
@@ -152,196 +169,7 @@ def test_variable_without_time(tmp_path):
         open_archive(tmp_path / "a.nc", variable="mask")
 
 
-# -- dates -----------------------------------------------------------------------------------
-
-UNITS = ("days", "hours", "minutes", "seconds", "day", "h", "sec")
-
-
-@given(
-    calendar=st.sampled_from(["standard", "gregorian", "proleptic_gregorian", "noleap", "365_day",
-                              "all_leap", "360_day", "NoLeap", None]),
-    unit=st.sampled_from(UNITS),
-    year=st.integers(1600, 2200),
-    month=st.integers(1, 12),
-    dom=st.integers(1, 28),
-    clock=st.sampled_from(["", " 12:00:00", " 06:30", "T00:00:00Z", " 18:59:59", " 00:00:0.0"]),
-    days=st.lists(st.integers(0, 200_000), min_size=1, max_size=4),
-    whole=st.booleans(),
-)
-def test_dates_are_those_of_cftime(calendar, unit, year, month, dom, clock, days, whole):
-    units = f"{unit} since {year}-{month}-{dom}{clock}"
-    per_day = {"d": 1, "h": 24, "m": 1440, "s": 86400}[unit[0]]
-    values = np.array(days, "i8" if whole else "f8") * per_day
-    found = seconds(values, units, calendar, "a test")
-    name = (calendar or "standard").lower()
-    dates = cftime.num2date(values, units, name)
-    ours = cal.CALENDARS[name]
-    year_of, doy = cal.year_and_dayofyear(ours, found // DAY_S)
-    months, doms = cal.month_day(ours, doy)
-    of_day = found % DAY_S
-    for i, expected in enumerate(np.atleast_1d(dates)):
-        assert (year_of[i], months[i], doms[i]) == (expected.year, expected.month, expected.day)
-        assert of_day[i] == expected.hour * 3600 + expected.minute * 60 + expected.second
-
-
-@pytest.mark.parametrize(
-    ("units", "calendar", "value", "expected"),
-    [
-        ("days since 1-1-1 00:00:0.0", None, 726834, "1991-01-01"),  # mixed Julian and Gregorian
-        ("hours since 0001-01-01", "gregorian", 726834 * 24.0, "1991-01-01"),
-        ("days since 1-1-1", "proleptic_gregorian", 726832, "1991-01-01"),
-        ("hours since 1991-01-01 02:00:00 +03:00", "standard", 0, "1990-12-31"),
-        ("days since 1990-12-31 23:59:59.7", "standard", 1e-5, "1991-01-01"),
-        ("milliseconds since 1970-01-01", "standard", 662688000000, "1991-01-01"),
-    ],
-)
-def test_unusual_units(units, calendar, value, expected):
-    found = seconds(np.array([value]), units, calendar, "a test")[0] // DAY_S
-    assert found == day_number(expected)
-
-
-@pytest.mark.parametrize(
-    ("units", "calendar", "value", "words"),
-    [
-        ("days since 2000-01-01", "julian", 0.0, "calendar of .*'julian'.*360_day"),
-        ("months since 2000-01-01", None, 0.0, "counts in 'months'"),
-        ("days since the flood", None, 0.0, "could not be understood"),
-        ("days since 2000-13-01", None, 0.0, "could not be understood"),
-        ("days since 2000-01-01", None, np.nan, "missing values"),
-        ("days since 2000-01-01", None, 9.97e36, "no date"),
-    ],
-)
-def test_times_refused(units, calendar, value, words):
-    with pytest.raises(Refusal, match=words):
-        seconds(np.array([value]), units, calendar, "a file")
-
-
-@pytest.mark.parametrize("calendar", ["noleap", "360_day", "all_leap", "standard"])
-def test_calendars_of_files(tmp_path, calendar):
-    write_series(tmp_path / "a.nc", codes((70, 2, 2)), units="days since 2003-12-31 12:00:00",
-                 calendar=calendar, fill_value=FILL)
-    archive = open_archive(tmp_path / "a.nc")
-    assert archive.calendar == calendar
-    first = {"360_day": "2004-01-01"}.get(calendar, "2003-12-31")
-    assert cal.iso_date(calendar, archive.days[0]) == first
-    last = {"noleap": "2004-03-10", "360_day": "2004-03-10", "all_leap": "2004-03-09",
-            "standard": "2004-03-09"}[calendar]
-    assert cal.iso_date(calendar, archive.days[-1]) == last
-
-
-def test_calendars_that_differ(tmp_path):
-    write_series(tmp_path / "a.nc", codes((3, 2, 2)), calendar="noleap")
-    write_series(tmp_path / "b.nc", codes((3, 2, 2)), 3, calendar="standard")
-    with pytest.raises(Refusal, match=r"a\.nc and .*b\.nc .*calendars are noleap against standard"):
-        open_archive(tmp_path)
-
-
-def test_missing_days_are_counted_and_unsorted_steps_sorted(tmp_path):
-    values = codes((6, 2, 2))
-    write_series(tmp_path / "a.nc", values, times=[4, 0, 9, 1, 3, 8], fill_value=FILL)
-    archive = open_archive(tmp_path / "a.nc")
-    start = day_number("2001-01-01")
-    assert (archive.days - start).tolist() == [0, 1, 3, 4, 8, 9]
-    assert archive.notes == (
-        "4 of the 10 days from 2001-01-01 to 2001-01-10 are absent and count as missing.",
-    )
-    expected = np.where(values == FILL, np.nan, values * 0.01 + 5.0)[[1, 3, 4, 0, 5, 2]]
-    np.testing.assert_allclose(read_all(archive), expected)
-
-
-# -- not daily -------------------------------------------------------------------------------
-
-
-def test_sub_daily_in_one_file(tmp_path):
-    write_series(tmp_path / "a.nc", codes((8, 2, 2)), units="hours since 2001-01-01",
-                 times=6 * np.arange(8))
-    for duplicates in ("error", "last"):
-        with pytest.raises(Refusal, match=r"sub-daily.*2001-01-01 at 00:00 and 06:00.*resample"):
-            open_archive(tmp_path / "a.nc", duplicates=duplicates)
-
-
-def test_sub_daily_over_files(tmp_path):
-    for i in range(8):
-        write_series(tmp_path / f"{i}.nc", codes((1, 2, 2)), units="hours since 2001-01-01",
-                     times=[12 * i])
-    for duplicates in ("error", "first"):
-        with pytest.raises(Refusal, match=r"sub-daily.*cdo daymean"):
-            open_archive(tmp_path, duplicates=duplicates)
-
-
-@pytest.mark.parametrize(
-    ("times", "word"),
-    [(30.4 * np.arange(12), "monthly"), (8 * np.arange(20), "8-daily"),
-     (365 * np.arange(5), "yearly"), (5 * np.arange(9), "5-daily")],
-)
-def test_rarer_than_daily(tmp_path, times, word):
-    write_series(tmp_path / "a.nc", codes((times.size, 2, 2)), times=times)
-    with pytest.raises(Refusal, match=f"are {word} and not daily"):
-        open_archive(tmp_path / "a.nc")
-
-
-def test_seasons_alone_are_daily(tmp_path):
-    times = np.concatenate([365 * year + np.arange(92) for year in range(3)])
-    write_series(tmp_path / "a.nc", codes((times.size, 2, 2)), times=times)
-    archive = open_archive(tmp_path / "a.nc")
-    assert archive.days.size == 276
-    assert "546 of the 822 days" in archive.notes[0]
-
-
-# -- duplicates ------------------------------------------------------------------------------
-
-
-def overlapping(folder: Path, names: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
-    """Two files of which the second repeats the last two of the first's five days."""
-    values = codes((5, 2, 2), 1), codes((5, 2, 2), 2)
-    for name, data, first in zip(names, values, (0, 3), strict=True):
-        write_series(folder / name, data, first, fill_value=FILL, zlib=True, chunksizes=(2, 2, 2))
-    return tuple(np.where(v == FILL, np.nan, v * 0.01 + 5.0) for v in values)
-
-
-def test_duplicates_are_refused_and_both_named(tmp_path):
-    overlapping(tmp_path, ("a.nc", "b.nc"))
-    with pytest.raises(Refusal, match=r"2 dates appear more than once.*2001-01-04, in .*a\.nc and "
-                                      r"in .*b\.nc.*--duplicates last.*_preliminary"):
-        open_archive(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("names", "rule", "winner"),
-    [
-        (("a.nc", "b.nc"), "last", 1),
-        (("a.nc", "b.nc"), "first", 0),
-        (("b.nc", "a.nc"), "last", 0),
-        (("x.20010101.nc", "x.20010101_preliminary.nc"), "last", 0),
-        (("x.20010101.nc", "x.20010101_preliminary.nc"), "first", 0),
-        (("a_preliminary.nc", "b.nc"), "first", 1),
-    ],
-)
-def test_duplicates_by_rule(tmp_path, names, rule, winner):
-    one, two = overlapping(tmp_path, names)
-    archive = open_archive(tmp_path, duplicates=rule)
-    middle = (one[3:], two[:2])[winner]
-    np.testing.assert_allclose(read_all(archive), np.concatenate([one[:3], middle, two[2:]]))
-    assert f"the {rule} file by name" in archive.notes[0]
-    assert "2 steps with duplicate dates were dropped" in archive.notes[0]
-    assert all(max(p.steps) >= 0 for p in archive.pieces)
-    assert (len(archive.pieces), sum(-1 in p.steps for p in archive.pieces)) == \
-        ((5, 1) if winner == 1 else (5, 0))
-
-
-def test_duplicate_within_a_file(tmp_path):
-    write_series(tmp_path / "a.nc", codes((4, 2, 2)), times=[0, 1, 1, 2])
-    with pytest.raises(Refusal, match="1 date appears more than once"):
-        open_archive(tmp_path)
-    assert open_archive(tmp_path, duplicates="last").days.size == 3
-
-
-def test_unknown_rule(week):
-    with pytest.raises(Refusal, match="duplicates is 'newest'; it must be one of error, last"):
-        open_archive(week, duplicates="newest")
-
-
-# -- grids -----------------------------------------------------------------------------------
+# -- grids ---------------------------------------------------------------------------------------
 
 
 def test_grids_that_differ(week):
@@ -422,7 +250,7 @@ def test_unstructured_cells(tmp_path):
     assert set(archive.grid.coords) == {"clat", "clon"}
 
 
-# -- further dimensions ----------------------------------------------------------------------
+# -- further dimensions --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dims", [("time", "depth", "lat", "lon"), ("time", "lev", "ncells"),
@@ -455,7 +283,7 @@ def test_a_single_row_stays_a_dimension(tmp_path):
     assert open_archive(tmp_path).grid.shape == (1, 1)
 
 
-# -- packing refused -------------------------------------------------------------------------
+# -- packing refused -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -470,90 +298,7 @@ def test_packing_refused(tmp_path, dtype, attrs, words):
         open_archive(tmp_path)
 
 
-# -- bad files -------------------------------------------------------------------------------
-
-
-def spoil(path: Path, how: str) -> None:
-    data = path.read_bytes()
-    if how == "truncated":
-        path.write_bytes(data[: len(data) * 2 // 3])
-    elif how == "empty":
-        path.write_bytes(b"")
-    elif how == "not data":
-        path.write_bytes(b"<html>The server is busy</html>")
-    elif how == "damaged header":
-        path.write_bytes(data[:96] + bytes(400) + data[496:])
-    elif how == "gone":
-        path.unlink()
-        path.symlink_to(path.with_suffix(".absent"))
-
-
-@pytest.mark.parametrize("which", ["0.nc", "5.nc"])
-@pytest.mark.parametrize("how", ["truncated", "empty", "not data", "damaged header", "gone"])
-def test_bad_file_is_named_or_skipped(week, how, which):
-    spoil(week / which, how)
-    with pytest.raises(BadFile, match=rf"{which} cannot be used: .*--skip-bad"):
-        open_archive(week)
-    archive = open_archive(week, skip_bad=True)
-    assert archive.days.size == 6
-    assert len(archive.skipped) == 1
-    assert archive.skipped[0].startswith(f"{week / which}: ")
-    assert np.isfinite(read_all(archive)).any()
-
-
-@pytest.mark.parametrize("unlimited", [True, False])
-@pytest.mark.parametrize("format", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET",
-                                    "NETCDF3_64BIT_DATA"])
-def test_truncated_netcdf3(tmp_path, format, unlimited):
-    """The NetCDF library would read zeros."""
-    path = tmp_path / "a.nc"
-    write_series(path, codes((5, 3, 3)), format=format, unlimited=unlimited)
-    data = path.read_bytes()
-    path.write_bytes(data[:-4])
-    with pytest.raises(BadFile, match="truncated"):
-        open_archive(path)
-    path.write_bytes(data[:40])
-    with pytest.raises(BadFile, match=r"a\.nc"):
-        open_archive(path)
-
-
-@given(seed=st.integers(0, 2**32 - 1))
-def test_random_damage_never_ends_in_another_error(tmp_path_factory, seed):
-    """Whatever bytes are wrong, a file is refused with its name, or read."""
-    folder = tmp_path_factory.mktemp("damage")
-    rng = np.random.default_rng(seed)
-    write_oisst(folder / "a.nc", 8095)
-    write_oisst(folder / "b.nc", 8096)
-    path = folder / rng.choice(["a.nc", "b.nc"])
-    data = np.fromfile(path, np.uint8)
-    start = rng.integers(data.size)
-    data[start : start + rng.integers(1, 64)] = rng.integers(256)
-    data.tofile(path)
-    said = path.name
-    try:
-        for piece in open_archive(folder, cache=False).pieces:
-            fetch(piece.where)
-    except Refusal as refusal:
-        said = str(refusal)
-    assert path.name in said
-
-
-def test_all_bad(week):
-    for path in week.glob("*.nc"):
-        spoil(path, "truncated")
-    with pytest.raises(Refusal, match="None of the 7 files can be used"):
-        open_archive(week, skip_bad=True)
-
-
-def test_file_without_steps(tmp_path):
-    write_series(tmp_path / "a.nc", codes((0, 2, 2)))
-    with pytest.raises(Refusal, match="no time steps"):
-        open_archive(tmp_path)
-    write_series(tmp_path / "b.nc", codes((2, 2, 2)))
-    assert open_archive(tmp_path).days.size == 2
-
-
-# -- xarray and Zarr refused -----------------------------------------------------------------
+# -- xarray and Zarr refused ---------------------------------------------------------------------
 
 
 def test_xarray_refusals():

@@ -355,3 +355,16 @@ def test_file_that_shrank_or_went_is_named(tmp_path):
         fetch(where)
     with pytest.raises(BadFile, match=r"gone\.nc"):
         fetch(FileSlice(str(path), "sst", (0, 0, slice(0, 2), slice(0, 2)), None))
+
+
+@pytest.mark.parametrize("locking", [None, False, True])
+def test_files_open_elsewhere_in_this_process(tmp_path, locking):
+    """HDF5 wants the same locking of all who hold a file; and we must not hold it afterwards."""
+    path = tmp_path / "a.nc"
+    write_series(path, codes((4, 3, 3)), fill_value=FILL, fletcher32=True, chunksizes=(4, 3, 3))
+    with h5py.File(path, locking=locking):
+        archive = open_archive(path, cache=False)
+        assert np.isfinite(read_all(archive)).any()
+    close_files()
+    with h5py.File(path, "a", locking=True) as file:
+        file.attrs["changed"] = 1

@@ -68,7 +68,13 @@ def open_archive(
     if others:
         from .arrays import array_part  # xarray and zarr are slow to import
 
-        parts += [array_part(other, variable, chosen) for other in others]
+        for other in others:
+            try:
+                parts.append(array_part(other, variable, chosen))
+            except BadFile as bad:
+                if not skip_bad:
+                    raise
+                skipped.append(f"{bad.path}: {bad.reason}")
     if skipped and not parts:
         raise Refusal(
             f"None of the {len(skipped)} files can be used. The first: {skipped[0]}."

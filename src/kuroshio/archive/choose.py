@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,18 +74,15 @@ def choose_variable(variables: Mapping[str, Var], wanted: str | None, origin: st
     found = candidates(variables)
     if len(found) == 1:
         return found[0]
-    for standard_name in STANDARD_NAMES:
-        same = [v for v in found if v.attrs.get("standard_name") == standard_name]
-        best = same if len(same) == 1 else _first_named(same)
-        if len(best) == 1:
-            return best[0]
-    best = _first_named(found)
-    if best:
-        return best[0]
-    what = "has several variables and none is plainly meant" if found else "has no gridded variable"
-    raise Refusal(
-        f"The archive's {origin} {what}.{listing(variables)} Choose with --var (variable=)."
-    )
+    said = [v for v in found if v.attrs.get("standard_name") in STANDARD_NAMES]
+    named = [v for v in found if v.name.lower() in NAMES]
+    either = [v for v in found if v in said or v in named]
+    if len(either) == 1:
+        return either[0]
+    if len(named) == 1 and named[0] in said:  # its error or anomaly may borrow the standard_name
+        return named[0]
+    problem = "Several variables could be meant" if found else "There is no gridded variable"
+    raise Refusal(f"{problem} in {origin}.{listing(variables)} Choose with --var (variable=).")
 
 
 def time_of(var: Var, variables: Mapping[str, Var], origin: str) -> tuple[Var, int | None]:
@@ -128,15 +125,12 @@ def _is_time(var: Var) -> bool:
     return var.dtype.kind == "M" or is_time_units(var.attrs.get("units"))
 
 
-def _first_named(found: Iterable[Var]) -> list[Var]:
-    by_name = {var.name.lower(): var for var in found}
-    return [by_name[name] for name in NAMES if name in by_name][:1]
-
-
 def listing(variables: Mapping[str, Var]) -> str:
     """A sentence that names the variables one could ask for."""
     found = [summary(var) for var in candidates(variables)]
-    return f" It has {'; '.join(found)}." if found else " It has no gridded variable with time."
+    if not found:
+        return " Nothing there depends on time and on cells."
+    return f" It has {'; '.join(found)}."
 
 
 def summary(var: Var) -> str:

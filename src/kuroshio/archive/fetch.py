@@ -119,10 +119,14 @@ def _decodable(dataset: Any) -> bool:
 
 
 def _array_slice(where: ArraySlice) -> np.ndarray:
-    values = where.array[where.index]
-    if hasattr(values, "compute"):  # dask, or an xarray variable on dask
-        values = values.compute()
-    return np.asarray(values)
+    array = where.array
+    if not hasattr(array, "store_path"):
+        values = array[where.index]
+        return np.asarray(values.compute() if hasattr(values, "compute") else values)
+    try:
+        return np.asarray(array[where.index])
+    except Exception as error:  # zarr raises many kinds for a chunk that is damaged
+        raise BadFile(str(array.store_path), f"a chunk cannot be read: {error}") from error
 
 
 def _time_first(values: np.ndarray, time_axis: int | None) -> np.ndarray:

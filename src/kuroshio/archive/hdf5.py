@@ -37,21 +37,19 @@ NETCDF_FILL = {
 def open_file(path: str) -> h5f.FileID:
     """The file, opened for reading without a lock: read-only file systems have none.
 
-    Where this process has it open already, with a lock, HDF5 wants the same of us.
+    Where this process has it open already in another way, HDF5 wants the same of us.
     """
-    access = h5p.create(h5p.FILE_ACCESS)
-    access.set_fclose_degree(h5f.CLOSE_STRONG)
-    access.set_file_locking(False, True)
     name = os.fsencode(path)
-    try:
-        return h5f.open(name, h5f.ACC_RDONLY, access)
-    except OSError as error:
-        if "match" not in str(error):
-            raise BadFile(path, reason(error)) from error
-    try:
-        return h5f.open(name, h5f.ACC_RDONLY)
-    except OSError as error:
-        raise BadFile(path, reason(error)) from error
+    for locking, lenient in ((False, True), (True, True), (True, False), (False, False)):
+        access = h5p.create(h5p.FILE_ACCESS)
+        access.set_file_locking(locking, lenient)
+        try:
+            return h5f.open(name, h5f.ACC_RDONLY, access)
+        except OSError as error:
+            problem = error
+            if "flag values don't match" not in str(error):
+                break
+    raise BadFile(path, reason(problem)) from problem
 
 
 def storage(

@@ -55,7 +55,7 @@ class Likeness:
         if len(dataset.shape) != len(layout.dims):
             raise KeyError(layout.variable)
         self._fixed = self._fixed_sizes(dataset.shape)
-        self._type = dataset.get_type()
+        self._type = h5t.py_create(dataset.dtype)
         self._counts = h5a.get_num_attrs(dataset), h5a.get_num_attrs(times)
         self._units = _attributes(dataset, ("units",))
         self._packing = _attributes(dataset, PACKING_ATTRS)
@@ -101,6 +101,8 @@ class Likeness:
         if values.size:
             times.read(h5s.ALL, h5s.ALL, values)
         found = seconds(values, dates[b"units"], dates.get(b"calendar"), path)
+        if layout.time_axis is not None:
+            found = found[: shape[layout.time_axis]]
         return FileFacts(
             path, layout.fingerprint, shape, found,
             packing(attrs, layout.dtype, layout.variable, path),

@@ -62,9 +62,16 @@ def packing(attrs: Mapping[str, Any], dtype: np.dtype, name: str, origin: str) -
 
 
 def decimal(value: Any) -> float:
-    """The number a producer wrote: a float32 0.01 is 0.01, not the float32 nearest to it."""
+    """The number a producer wrote: a float32 0.01 is 0.01, not the float32 nearest to it.
+
+    So is a float64 that some tool copied from a float32 (0.009999999776482582).
+    """
     number = np.asarray(value).reshape(-1)[0]
-    return float(str(number)) if isinstance(number, np.floating) else float(number)
+    if not isinstance(number, np.floating):
+        return float(number)
+    with np.errstate(over="ignore"):
+        single = np.float32(number)
+    return float(str(single if single == number else number))
 
 
 def _as_stored(code: Any, dtype: np.dtype) -> float | None:

@@ -91,6 +91,8 @@ def _facts(
     has_fill = "_FillValue" in var.attrs or "missing_value" in var.attrs
     attrs = var.attrs if has_fill else {**var.attrs, **fill}
     how = packing(attrs, var.dtype, var.name, path)
+    if layout.time_axis is not None:  # a file may have been given its dates before its data
+        times = times[: var.shape[layout.time_axis]]
     return FileFacts(path, layout.fingerprint, var.shape, times, how, store)
 
 

@@ -18,9 +18,9 @@ _ZARR_MARKS = (".zgroup", ".zarray", ".zmetadata", "zarr.json")
 def find_sources(source: Any) -> tuple[list[str], list[Any]]:
     """Paths of files, and Zarr stores (their paths) and xarray objects, of a user's `source`.
 
-    A folder gives its NetCDF and HDF5 files (those of its subfolders if it holds none itself); a
-    pattern its matches; a text file the paths it lists; a list all of its items. Files are sorted
-    by path, which decides what 'first' and 'last' mean among duplicates.
+    A folder gives its NetCDF and HDF5 files, else its Zarr stores, else the files of its
+    subfolders; a pattern its matches; a text file the paths it lists; a list all of its items.
+    Files are sorted by path, which decides what 'first' and 'last' mean among duplicates.
     """
     found = list(_expand(source))
     objects = [item for item in found if not isinstance(item, str)]
@@ -84,7 +84,9 @@ def _expand_path(text: str) -> list[str]:
 
 def _in_folder(folder: str) -> list[str]:
     with os.scandir(folder) as entries:
-        files = sorted(e.path for e in entries if e.name.lower().endswith(FILE_SUFFIXES))
+        inside = sorted(entry.path for entry in entries)
+    files = [path for path in inside if path.lower().endswith(FILE_SUFFIXES)]
+    files = files or [path for path in inside if is_zarr(path)]
     if files:
         return files
     for root, folders, names in os.walk(folder):

@@ -24,17 +24,17 @@ _INTERNAL = frozenset({
 @contextmanager
 def hdf5_variables(path: str) -> Iterator[tuple[h5py.h5f.FileID, Mapping[str, Var]]]:
     """The open file and the variables of its root group, values as stored."""
-    file = hdf5.open_file(path)
+    file = h5py.File(hdf5.open_file(path))
     try:
         try:
-            found = _of_root(h5py.File(file))
+            found = _of_root(file)
         except (KeyError, ValueError, TypeError) as error:  # what h5py makes of damage
             raise BadFile(path, hdf5.reason(error)) from error
-        yield file, found
+        yield file.id, found
     except (OSError, RuntimeError) as error:
         raise BadFile(path, hdf5.reason(error)) from error
     finally:
-        file.close()
+        file.close()  # and with it the variables found
 
 
 @contextmanager
