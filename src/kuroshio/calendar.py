@@ -57,9 +57,7 @@ def is_leap(year: np.ndarray | int) -> np.ndarray:
     return (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
 
 
-def day_number(
-    calendar: str, year: np.ndarray | int, dayofyear: np.ndarray | int
-) -> np.ndarray:
+def day_number(calendar: str, year: np.ndarray | int, dayofyear: np.ndarray | int) -> np.ndarray:
     """The day (int64) of a 1-based day of the template year, counted from 1 January 1970.
 
     Day 60 of a standard year that has no 29 February does not exist; asking for it is a defect of
@@ -96,3 +94,56 @@ def _days_before_year(year: np.ndarray) -> np.ndarray:
     """Days from 1 January of year 1 to 1 January of `year` (proleptic Gregorian)."""
     before = year - 1
     return before * 365 + before // 4 - before // 100 + before // 400
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Who belongs to the window of each day of year: the whole calendar in one table.
+
+    `steps[i, w, b]` is the archive step of the b-th year of the w-th *word* of day `doys[i]`, or
+    MISSING. A word is what one offset from the centre (or, with more years than a word holds, a
+    share of its years) contributes; the words of a window rise in time, so that the next day's
+    window is this one less its first offset and plus a new one. `size` counts the days that belong
+    to the pool whether or not the archive has them.
+    """
+
+    doys: np.ndarray  # int64 (doy,)
+    steps: np.ndarray  # int32 (doy, word, year)
+    size: np.ndarray  # int64 (doy,)
+    words_per_offset: int
+
+
+def windows(
+    days: np.ndarray,
+    calendar: str,
+    baseline: tuple[int, int],
+    half_width: int,
+    doys: np.ndarray,
+    years_per_word: int,
+) -> Windows:
+    """The windows of `doys` (Hobday et al. 2016, as rules 1 and 2 of docs/conventions.md).
+
+    Centres are the days of the baseline years with that day of year which lie within the series
+    (first to last of `days`). A window is the consecutive calendar days within `half_width` of a
+    centre that lie within the series, in the baseline or not.
+    """
+    doys = np.asarray(doys, np.int64)
+    years = np.arange(baseline[0], baseline[1] + 1)
+    words_per_offset = -(-years.size // years_per_word)
+    per_word = -(-years.size // words_per_offset)
+
+    centre = day_number(calendar, years, doys[:, None])  # (doy, year)
+    exists = (centre >= days[0]) & (centre <= days[-1])
+    if calendar == "standard":
+        exists &= (doys[:, None] != LEAP_DAY) | is_leap(years)
+    offsets = np.arange(-half_width, half_width + 1)
+    day = centre[:, None, :] + offsets[:, None]  # (doy, offset, year)
+    exists = exists[:, None, :] & (day >= days[0]) & (day <= days[-1])
+    place = np.minimum(np.searchsorted(days, day), days.size - 1)
+    steps = np.where(exists & (days[place] == day), place, MISSING).astype(np.int32)
+
+    full = words_per_offset * per_word
+    padded = np.full((doys.size, offsets.size, full), MISSING, np.int32)
+    padded[:, :, : years.size] = steps
+    words = padded.reshape(doys.size, offsets.size * words_per_offset, per_word)
+    return Windows(doys, words, exists.sum(axis=(1, 2)), words_per_offset)

@@ -106,8 +106,11 @@ def parse_doys(text: str, length: int) -> tuple[int, ...]:
                 "Write 152:243 for a range (both ends included) or 1,32,60 for single days."
             )
         first, last = numbers[0], numbers[-1]
-        doys.extend(range(first, last + 1) if first <= last else
-                    [*range(first, length + 1), *range(1, last + 1)])
+        doys.extend(
+            range(first, last + 1)
+            if first <= last
+            else [*range(first, length + 1), *range(1, last + 1)]
+        )
     return check_doys(doys, length)
 
 

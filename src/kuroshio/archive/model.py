@@ -73,6 +73,7 @@ class FileSlice:
     path: str
     variable: str
     index: tuple[slice | int, ...]  # over the variable's own dimensions, dropped ones as integers
+    time_axis: int | None = 0  # of the indexed array; None: one step without a time dimension
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ class ArraySlice:
 
     array: Any
     index: tuple[slice | int, ...]
+    time_axis: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)

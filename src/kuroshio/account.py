@@ -1,0 +1,96 @@
+"""Where a run's time went: spans reported by the engine, summed to a table.
+
+The engine calls `Account.span` and knows nothing else of it. Stages overlap and run on several
+threads, so seconds are thread seconds; their share is of threads times the run's length, and what
+no stage accounts for is waiting.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+STAGES = {
+    "index": "find and describe files",
+    "compile": "compile kernels (first run only)",
+    "read": "read bytes",
+    "inflate": "inflate",
+    "fetch": "read through a library",
+    "decode": "values to keys",
+    "fill": "fill gaps",
+    "compute": "windows: mean and percentiles",
+    "smooth": "smooth over days of year",
+    "collect": "gather output chunks",
+    "compress": "compress output",
+    "write": "write output",
+    "wait": "wait",
+}
+_BOUND_BY = {
+    "index": "opening files to describe them",
+    "read": "reading the files' bytes (disk or network)",
+    "inflate": "inflating the files",
+    "fetch": "reading through a library (the files are not plain chunks)",
+    "decode": "turning values into keys",
+    "fill": "filling gaps",
+    "compute": "selecting percentiles",
+    "smooth": "smoothing",
+    "collect": "gathering output chunks",
+    "compress": "compressing the output",
+    "write": "writing the output",
+    "wait": "waiting: threads had nothing to do (slow disk, or too few pieces at a time)",
+    "compile": "compiling, which the next run will not repeat",
+}
+
+
+@dataclass
+class Account:
+    """Sums of spans by stage; safe from several threads."""
+
+    threads: int = 1
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    nbytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def span(self, stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
+        with self._lock:
+            self.seconds[stage] += stop_s - start_s
+            self.nbytes[stage] += nbytes
+
+    def rows(self, wall_s: float) -> list[dict[str, Any]]:
+        """A row a stage that took time: stage, what, seconds, share (of all threads' time), GB/s."""
+        whole = wall_s * self.threads
+        busy = {s: t for s, t in self.seconds.items() if s != "wait"}
+        seconds = {**busy, "wait": max(whole - sum(busy.values()), 0.0)}
+        return [
+            {
+                "stage": stage,
+                "what": what,
+                "thread_seconds": round(seconds[stage], 3),
+                "share": round(seconds[stage] / whole, 4) if whole else 0.0,
+                "gb_per_s": round(self.nbytes[stage] / seconds[stage] / 1e9, 3)
+                if self.nbytes[stage] and seconds[stage] > 0
+                else None,
+            }
+            for stage, what in STAGES.items()
+            if seconds.get(stage, 0.0) > 0
+        ]
+
+    def bound(self, wall_s: float) -> str:
+        """What bounds the run, in words: the stage with the largest share."""
+        rows = self.rows(wall_s)
+        if not rows:
+            return "nothing"
+        return _BOUND_BY[max(rows, key=lambda row: row["thread_seconds"])["stage"]]
+
+
+def peak_memory_bytes() -> int | None:
+    """Most memory this process has held, or None where the system does not say."""
+    try:
+        import resource
+        import sys
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

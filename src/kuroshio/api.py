@@ -1,0 +1,286 @@
+"""For Python: paths or xarray objects in, an xarray Dataset out, in memory or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import pipeline
+from .account import Account, peak_memory_bytes
+from .archive.catalog import open_archive
+from .archive.describe import Schema, describe
+from .archive.fetch import close_files
+from .archive.model import Archive
+from .archive.plan import Plan
+from .archive.write import check_output, choose_cell_chunks, open_output, space_warning
+from .device.cpu import available_memory_bytes, available_threads
+from .errors import Refusal
+from .keys import Keys
+from .request import Request
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MEMORY_SHARE = 0.5  # of what is available, unless the user says otherwise
+Progress = Callable[[str, int, int], None]  # (what, done, total)
+
+
+def climatology(
+    source: Any,
+    *,
+    baseline: tuple[int, int] = (1991, 2020),
+    percentile: float | Sequence[float] = 90.0,
+    half_width: int = 5,
+    doys: Sequence[int] | None = None,
+    smooth_width: int = 31,
+    feb29: str = "mean",
+    min_valid: float = 0.0,
+    max_pad: int = 0,
+    extras: Sequence[str] = (),
+    variable: str | None = None,
+    select: dict[str, int] | None = None,
+    duplicates: str = "error",
+    skip_bad: bool = False,
+    output: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    memory_bytes: int | None = None,
+    threads: int | None = None,
+) -> xr.Dataset:
+    """Climatological mean and percentile thresholds of every cell and day of year, exactly.
+
+    For each day of year the values of all baseline years within `half_width` calendar days are
+    pooled; `seas` is their mean and `thresh` their percentile, linear between order statistics
+    (Hyndman and Fan type 7), both then smoothed by a circular running mean (Hobday et al. 2016,
+    doi:10.1016/j.pocean.2015.12.014). 29 February is the mean of its neighbours. Windows cross the
+    year's end in real time and use days outside the baseline where the data has them.
+
+    Parameters
+    ----------
+    source : path, pattern, folder, list of paths, xarray.DataArray or xarray.Dataset
+        Daily data; any cell dimensions; NaN or the fill value is missing.
+    baseline : first and last year, both included
+    percentile : 0 to 100, one or several
+    half_width : days on either side of the centre; 5 makes an 11-day window
+    doys : days of year to compute, 1 to 366 on a leap-year template (1 March is always 61)
+    smooth_width : odd number of days; 1 for no smoothing
+    feb29 : 'mean' of 28 February and 1 March, or 'pool': the 29 Februaries of leap years
+    min_valid : least valid share of a pool, 0 to 1, below which the result is NaN
+    max_pad : longest gap in days filled by linear interpolation in time first
+    extras : any of 'count', 'std', 'skewness', 'kurtosis', of the unsmoothed pool
+    variable, select, duplicates, skip_bad : see `kuroshio.open_archive`
+    output : a .nc or .zarr path: the result is written there and opened lazily; None: in memory
+    overwrite : replace an existing output
+    memory_bytes : memory the engine may use; default: half of what is available
+    threads : default: all processors this process may use
+
+    Returns
+    -------
+    xarray.Dataset
+        `seas` (dayofyear, *cells) and `thresh` (dayofyear, *cells), or (dayofyear, percentile,
+        *cells) for several percentiles, float32 in the unit of the input.
+
+    Raises
+    ------
+    kuroshio.Refusal (a ValueError)
+        What came, what is allowed, what to do: no data, wrong variable, grids that differ,
+        duplicate dates, data that is not daily, a baseline outside the data, too little memory.
+    """
+    import warnings
+
+    import xarray as xr
+
+    percentiles = (percentile,) if np.isscalar(percentile) else tuple(percentile)  # type: ignore[arg-type]
+    request = Request(
+        baseline=(int(baseline[0]), int(baseline[1])),
+        percentiles=tuple(float(p) for p in percentiles),  # type: ignore[arg-type]
+        half_width=half_width,
+        doys=None if doys is None else tuple(int(d) for d in doys),
+        smooth_width=smooth_width,
+        feb29=feb29,
+        min_valid=min_valid,
+        max_pad=max_pad,
+        extras=tuple(extras),
+    )
+    job = Job(request, output=output, overwrite=overwrite, memory_bytes=memory_bytes,
+              threads=threads, skip_bad=skip_bad)  # fmt: skip
+    job.check()
+    archive = open_archive(
+        source, variable=variable, select=select, duplicates=duplicates, skip_bad=skip_bad
+    )
+    done = job.run(archive, sources=_name_of(source))
+    for message in done.warnings:
+        warnings.warn(message, stacklevel=2)
+    if output is not None:
+        return xr.open_dataset(output)
+    return _dataset(done.schema, done.fields)
+
+
+@dataclass
+class Done:
+    """What came of a job: its plan and account, and in memory its fields."""
+
+    plan: Plan
+    keys: Keys
+    schema: Schema
+    fields: dict[str, np.ndarray]
+    account: Account
+    seconds: float
+    skipped: list[str]
+    warnings: list[str]
+
+    def summary(self) -> dict[str, Any]:
+        """Plain numbers of the run, for JSON."""
+        peak = peak_memory_bytes()
+        return {
+            "seconds": round(self.seconds, 3),
+            "bound_by": self.account.bound(self.seconds),
+            "stages": self.account.rows(self.seconds),
+            "threads": self.account.threads,
+            "peak_memory_gb": None if peak is None else round(peak / 1e9, 3),
+            "days_read": self.plan.days_read,
+            "pieces": self.plan.pieces,
+            "read_amplification": round(self.plan.amplification, 3),
+            "decoded_gb": round(self.plan.read_bytes / 1e9, 3),
+            "blocks": self.plan.blocks,
+            "days_of_year": len(self.plan.doys),
+            "skipped": self.skipped,
+            "warnings": self.warnings,
+        }
+
+
+@dataclass
+class Job:
+    """A request with where its result goes and what it may use."""
+
+    request: Request
+    output: str | PathLike[str] | None = None
+    overwrite: bool = False
+    memory_bytes: int | None = None
+    threads: int | None = None
+    skip_bad: bool = False
+    command: str = ""
+
+    def check(self) -> None:
+        """Refuse an output that cannot be written, before anything is read."""
+        if self.output is not None:
+            check_output(self.output, self.overwrite)
+
+    @property
+    def budget_bytes(self) -> int:
+        return self.memory_bytes or int(available_memory_bytes() * MEMORY_SHARE)
+
+    def plan(self, archive: Archive) -> tuple[Keys, Plan]:
+        """What would be done; reads a few values of float archives and nothing of others."""
+        keys, _, plan = pipeline.prepare(archive, self.request, self.budget_bytes)
+        return keys, plan
+
+    def run(
+        self, archive: Archive, *, sources: str = "", progress: Progress | None = None,
+        account: Account | None = None,
+    ) -> Done:  # fmt: skip
+        """Compute and write; see `climatology`."""
+        threads = self.threads or available_threads()
+        if threads < 1:
+            raise Refusal(f"{threads} threads were asked for; give 1 or more.")
+        account = account or Account()
+        account.threads = threads
+        warnings: list[str] = []
+        made: dict[str, Any] = {}
+
+        def opened(plan: Plan, keys: Keys, executor: Any) -> Any:
+            schema = describe(
+                archive, self.request, plan.doys, sources=sources, command=self.command
+            )
+            made["schema"] = schema
+            if self.output is None:
+                made["memory"] = _Memory(schema)
+                return made["memory"]
+            shape = archive.grid.shape
+            chunks = list(choose_cell_chunks(shape))
+            if plan.blocks > 1:  # chunks must not straddle blocks
+                chunks[0] = _divisor(plan.block_rows, chunks[0])
+            tight = space_warning(self.output, schema)
+            if tight:
+                warnings.append(tight)
+            return open_output(
+                self.output, schema, pool=executor, cell_chunks=chunks, overwrite=self.overwrite,
+                spans=account.span,
+            )  # fmt: skip
+
+        start = perf_counter()
+        try:
+            result = pipeline.run(
+                archive, self.request, opened, memory_bytes=self.budget_bytes, threads=threads,
+                skip_bad=self.skip_bad, spans=account.span,
+                progress=None if progress is None else lambda *n: progress("read", *n),
+            )  # fmt: skip
+        finally:
+            close_files()
+        seconds = perf_counter() - start + account.seconds.get("index", 0.0) / threads
+        fields = made["memory"].fields if "memory" in made else {}
+        skipped = [*archive.skipped, *result.skipped]
+        return Done(
+            result.plan, result.keys, made["schema"], fields, account, seconds, skipped,
+            [*result.plan.warnings, *warnings],
+        )  # fmt: skip
+
+
+class _Memory:
+    """An output that keeps the fields as arrays."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.fields = {
+            name: np.empty(schema.shape(name), variable.dtype)
+            for name, variable in schema.variables.items()
+        }
+
+    def __enter__(self) -> _Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None:
+        place = position if isinstance(position, tuple) else (position,)
+        target = self.fields[name][place]
+        if target.ndim:
+            target[rows] = values
+        else:
+            self.fields[name][place] = values.reshape(())
+
+    def finish(self, skipped: list[str]) -> None:
+        if skipped:
+            self.schema.attrs["skipped_files"] = "; ".join(skipped)
+
+
+def _dataset(schema: Schema, fields: dict[str, np.ndarray]) -> xr.Dataset:
+    import xarray as xr
+
+    coords = {n: (f.dims, f.values, dict(f.attrs)) for n, f in schema.coords.items()}
+    inside = ("coordinates", "grid_mapping")  # xarray writes these itself, from `encoding`
+    data = {}
+    for name, variable in schema.variables.items():
+        attrs = {k: v for k, v in variable.attrs.items() if k not in inside}
+        data[name] = xr.Variable(variable.dims, fields[name], attrs)
+        if "grid_mapping" in variable.attrs:
+            data[name].encoding["grid_mapping"] = variable.attrs["grid_mapping"]
+    return xr.Dataset(data, coords, schema.attrs)
+
+
+def _name_of(source: Any) -> str:
+    if isinstance(source, (str, PathLike)):
+        return str(source)
+    if isinstance(source, (list, tuple)) and all(isinstance(s, (str, PathLike)) for s in source):
+        return f"{source[0]} and {len(source) - 1} more" if len(source) > 1 else str(source[0])
+    return f"an xarray {type(source).__name__}"
+
+
+def _divisor(number: int, most: int) -> int:
+    """The largest divisor of `number` that is at most `most`."""
+    return max(d for d in range(1, min(number, most) + 1) if number % d == 0)

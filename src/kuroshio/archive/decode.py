@@ -1,0 +1,259 @@
+"""Stored values to keys (see keys.py): which kind fits an archive, and the conversions.
+
+Every conversion is one pass without branches, so that it keeps up with the inflated bytes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ..errors import Refusal
+from ..keys import AFFINE16, AFFINE32, FLOAT32, FLOAT64, Keys
+from .model import Archive, Packing
+
+# Scales and offsets that real archives store floats in, tried in this order.
+_DECIMALS = ((0.01, 0.0), (0.01, 273.15), (0.001, 0.0), (0.001, 273.15), (0.1, 0.0), (0.1, 273.15))
+
+
+class NotCodes(Exception):
+    """A value does not fit the kind of key chosen from the archive's head; choose a wider one."""
+
+
+def widest_keys(archive: Archive) -> Keys:
+    """The kind that holds any value of the archive's dtype and packings."""
+    dtype = archive.dtype
+    scales = {(p.packing.scale, p.packing.offset) for p in archive.pieces}
+    if dtype.kind in "iu" and dtype.itemsize <= 2 and len(scales) == 1:
+        return Keys(AFFINE32, *next(iter(scales)))
+    if dtype == np.float32 and not any(p.packing.packed for p in archive.pieces):
+        return Keys(FLOAT32)
+    return Keys(FLOAT64)
+
+
+def choose_keys(archive: Archive, sample: list[np.ndarray], padded: bool) -> Keys:
+    """The narrowest kind that fits: from dtype and packings, and for floats from a sample.
+
+    `sample` holds stored values of a few pieces; `padded`: gaps will be filled, which makes values
+    between the codes.
+    """
+    packings = {p.packing for p in archive.pieces}
+    scales = {(p.scale, p.offset) for p in packings}
+    dtype = archive.dtype
+    if padded or min(s for s, _ in scales) <= 0:
+        return Keys(FLOAT64)
+    if dtype.kind in "iu":
+        one = len(scales) == 1
+        scale, offset = next(iter(scales))
+        if one and dtype.itemsize <= 2 and dtype != np.uint16:
+            return Keys(AFFINE16, scale, offset)
+        if one and dtype.itemsize <= 4 and dtype != np.uint32:
+            return Keys(AFFINE32, scale, offset)
+        if dtype.itemsize <= 2:
+            return _lattice(dtype, scales)
+        return Keys(FLOAT64)
+    if dtype.kind == "f" and len(packings) == 1 and not next(iter(packings)).packed:
+        missing = next(iter(packings)).missing
+        for scale, offset in _DECIMALS:
+            keys = Keys(AFFINE16, scale, offset)
+            try:
+                if sum(_codes_of(s, missing, keys) for s in sample):
+                    return keys
+            except NotCodes:
+                continue
+    return widest_keys(archive)
+
+
+def _codes_of(values: np.ndarray, missing: tuple[float, ...], keys: Keys) -> int:
+    """Number of valid values, or NotCodes."""
+    out = np.empty(values.size, np.uint16)
+    to_keys(values.reshape(-1), Packing(missing=missing), keys, out)
+    return int((out > 0).sum())
+
+
+def _lattice(dtype: np.dtype, scales: set[tuple[float, float]]) -> Keys:
+    """One scale for all files: the codes of every file fall between its ends."""
+    info = np.iinfo(dtype)
+    low = min(o + s * info.min for s, o in scales)
+    high = max(o + s * info.max for s, o in scales)
+    step = (high - low) / (2**32 - 4)
+    return Keys(AFFINE32, step, low + step * (2**31 - 1), lossless=False)
+
+
+def to_keys(values: np.ndarray, packing: Packing, keys: Keys, out: np.ndarray) -> None:
+    """Fill `out` (keys.dtype) from as many stored values (1-D, native byte order).
+
+    Raises NotCodes if a value has no key of this kind.
+    """
+    missing = np.array(packing.missing, np.float64)
+    same = (packing.scale, packing.offset) == (keys.scale, keys.offset)
+    if keys.kind in (AFFINE16, AFFINE32) and values.dtype.kind in "iu" and same:
+        codes = missing[np.isfinite(missing)].astype(np.int64)
+        signed = values.dtype.kind == "i"
+        if keys.kind == AFFINE16 and signed and values.dtype.itemsize == 2 and codes.size <= 1:
+            # A code no int16 equals stands for "none".
+            fill = np.uint16(int(codes[0]) & 0xFFFF) if codes.size else np.uint16(0x8000)
+            bad = _int16_keys(values.view(np.uint16), fill, codes.size == 0, out)
+        else:
+            bad = _integer_keys(values, codes, keys.half, out)
+    elif keys.kind in (AFFINE16, AFFINE32):
+        limit = 0.0 if values.dtype.kind in "iu" or not keys.lossless else 1.0
+        ulp = np.finfo(values.dtype).eps if values.dtype.kind == "f" else 0.0
+        bad = _affine_keys(
+            values, missing[0] if missing.size else np.nan, packing.scale, packing.offset, keys.scale, keys.offset,
+            float(keys.half), limit * ulp, out,
+        )  # fmt: skip
+        for code in missing[1:]:
+            out[values == code] = 0
+    elif keys.kind == FLOAT32:
+        bad = _float32_keys(values.view(np.uint32), values, missing.astype(np.float32), out)
+    else:
+        decoded = values.astype(np.float64)
+        gone = np.isnan(decoded)
+        for code in packing.missing:
+            gone |= decoded == code
+        decoded = decoded * packing.scale + packing.offset if packing.packed else decoded
+        bad = _float64_keys(decoded.view(np.uint64), gone, out)
+    if bad:
+        raise NotCodes
+
+
+def shuffled_int16_to_keys(planes: np.ndarray, packing: Packing, out: np.ndarray) -> None:
+    """As `to_keys` for AFFINE16 and int16 of that packing, from HDF5-shuffled bytes (2, n)."""
+    codes = [int(m) for m in packing.missing if np.isfinite(m)]
+    fill = np.uint16(codes[0] & 0xFFFF) if codes else np.uint16(0x8000)
+    if _shuffled_int16_keys(planes[0], planes[1], fill, not codes, out):
+        raise NotCodes
+
+
+def unshuffle(planes: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """HDF5's byte shuffle undone: (itemsize, n) bytes to n values."""
+    size = planes.shape[0]
+    if size == 1:
+        return planes[0].view(dtype)
+    out = np.empty(planes.shape[1], f"u{size}")
+    if size == 2:
+        _unshuffle2(planes[0], planes[1], out)
+    elif size == 4:
+        _unshuffle4(planes, out)
+    else:
+        _unshuffle8(planes, out)
+    return out.view(dtype)
+
+
+def need_native(dtype: np.dtype) -> None:
+    """Refuse what cannot be an archive of numbers."""
+    if dtype.kind not in "iuf" or dtype.itemsize > 8:
+        raise Refusal(
+            f"The variable is stored as {dtype}; only integers and 32- or 64-bit floats can be read."
+        )
+
+
+_jit = njit(nogil=True, cache=True, error_model="numpy")
+
+
+@_jit
+def _int16_keys(codes, fill, none, out):  # type: ignore[no-untyped-def]
+    """Code + 2^15, the fill code to 0. True if the valid code -32768 was met, which has no key."""
+    top = np.uint16(0x8000)
+    lost = np.uint16(0)
+    for i in range(codes.size):
+        c = codes[i]
+        valid = np.uint16(c != fill) | np.uint16(none)
+        key = np.uint16(c ^ top)
+        lost |= np.uint16(key == 0) & valid
+        out[i] = key * valid
+    return lost != 0
+
+
+@_jit
+def _shuffled_int16_keys(low, high, fill, none, out):  # type: ignore[no-untyped-def]
+    top = np.uint16(0x8000)
+    lost = np.uint16(0)
+    for i in range(low.size):
+        c = np.uint16(np.uint16(low[i]) | np.uint16(np.uint16(high[i]) << np.uint16(8)))
+        valid = np.uint16(c != fill) | np.uint16(none)
+        key = np.uint16(c ^ top)
+        lost |= np.uint16(key == 0) & valid
+        out[i] = key * valid
+    return lost != 0
+
+
+@_jit
+def _integer_keys(values, missing, half, out):  # type: ignore[no-untyped-def]
+    lost = False
+    for i in range(values.size):
+        c = np.int64(values[i])
+        gone = False
+        for m in missing:
+            gone |= c == m
+        key = c + half
+        lost |= (key <= 0) & (not gone)
+        out[i] = 0 if gone else key
+    return lost
+
+
+@_jit
+def _affine_keys(values, fill, scale, offset, to_scale, to_offset, half, ulp, out):  # type: ignore[no-untyped-def]
+    """Any stored value to the nearest code; with `ulp`, True if one is farther than that from it.
+
+    Branch-free, so that it runs in vector registers.
+    """
+    lost = 0
+    per_step = 1.0 / to_scale
+    for i in range(values.size):
+        stored = np.float64(values[i])
+        valid = (stored == stored) & (stored != fill)
+        value = stored * scale + offset
+        code = np.floor((value - to_offset) * per_step + 0.5)
+        near = (ulp == 0.0) | (abs(code * to_scale + to_offset - value) <= ulp * abs(value))
+        fits = (code > -half) & (code < half) & near
+        lost += valid & (not fits)
+        out[i] = np.int64(code) + np.int64(half) if valid & fits else 0
+    return lost > 0
+
+
+@_jit
+def _float32_keys(bits, values, missing, out):  # type: ignore[no-untyped-def]
+    for i in range(bits.size):
+        u = bits[i]
+        gone = np.isnan(values[i])
+        for m in missing:
+            gone |= values[i] == m
+        key = u ^ np.uint32(0xFFFFFFFF) if u >> np.uint32(31) else u ^ np.uint32(0x80000000)
+        out[i] = np.uint32(0) if gone else np.uint32(key)
+    return False
+
+
+@_jit
+def _float64_keys(bits, gone, out):  # type: ignore[no-untyped-def]
+    top = np.uint64(1 << 63)
+    for i in range(bits.size):
+        u = bits[i]
+        key = ~u if u >> np.uint64(63) else u ^ top
+        out[i] = np.uint64(0) if gone[i] else key
+    return False
+
+
+@_jit
+def _unshuffle2(low, high, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = np.uint16(np.uint16(low[i]) | np.uint16(np.uint16(high[i]) << np.uint16(8)))
+
+
+@_jit
+def _unshuffle4(planes, out):  # type: ignore[no-untyped-def]
+    a, b, c, d = planes[0], planes[1], planes[2], planes[3]
+    for i in range(out.size):
+        low = np.uint32(a[i]) | np.uint32(np.uint32(b[i]) << np.uint32(8))
+        high = np.uint32(c[i]) | np.uint32(np.uint32(d[i]) << np.uint32(8))
+        out[i] = np.uint32(low | np.uint32(high << np.uint32(16)))
+
+
+@_jit
+def _unshuffle8(planes, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        word = np.uint64(0)
+        for k in range(8):
+            word |= np.uint64(planes[k, i]) << np.uint64(8 * k)
+        out[i] = word

@@ -1,0 +1,94 @@
+"""NetCDF-4: the skeleton by netCDF4, the chunks compressed by us and placed by h5py.
+
+HDF5 compresses in one thread at a time. So netCDF4 makes a file with everything but the values, and
+the chunks go in as bytes (`write_direct_chunk`); a reader cannot tell the difference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import h5py
+import netCDF4
+import numpy as np
+
+from .compress import compress_chunk
+from .describe import Schema
+from .model import Field
+
+
+class NetcdfStore:
+    """A NetCDF-4 file being filled; see `write_chunks.Store`."""
+
+    def __init__(self, path: Path, schema: Schema, chunks: tuple[int, ...]):
+        _make_skeleton(path, schema, chunks)
+        self._file = h5py.File(path, "r+")
+        for name in schema.variables:
+            self._file[name].resize(schema.shape(name))
+        self._datasets = {name: self._file[name].id for name in schema.variables}
+        self._steps = {name: schema.chunk_shape(name, chunks) for name in schema.variables}
+        self._lock = threading.Lock()
+
+    def encode(self, name: str, chunk: np.ndarray) -> bytes | memoryview:
+        return compress_chunk(chunk)
+
+    def store(self, name: str, index: tuple[int, ...], data: bytes | memoryview) -> None:
+        offset = tuple(i * step for i, step in zip(index, self._steps[name], strict=True))
+        with self._lock:
+            self._datasets[name].write_direct_chunk(offset, data)
+
+    def finish(self, late_attrs: Mapping[str, str]) -> None:
+        for name, value in late_attrs.items():
+            self._file.attrs[name] = np.bytes_(value.encode())
+        self._datasets.clear()
+        self._file.close()
+
+    def abandon(self) -> None:
+        # On a full disk HDF5 fails to flush and says so; the file is removed anyhow.
+        with contextlib.suppress(OSError, RuntimeError, ValueError):
+            self.finish({})
+
+
+def _make_skeleton(path: Path, schema: Schema, chunks: tuple[int, ...]) -> None:
+    with netCDF4.Dataset(path, "w", format="NETCDF4") as file:
+        for name, size in schema.sizes.items():
+            # A record dimension, so that CDO and ncview step through the days of year.
+            file.createDimension(name, None if name == "dayofyear" else size)
+        for name, field in schema.coords.items():
+            _add_coordinate(file, name, field)
+        for name, variable in schema.variables.items():
+            created = file.createVariable(
+                name,
+                variable.dtype,
+                variable.dims,
+                fill_value=variable.fill,
+                zlib=True,
+                complevel=1,
+                shuffle=True,
+                chunksizes=schema.chunk_shape(name, chunks),
+            )
+            created.setncatts(variable.attrs)
+        file.setncatts(schema.attrs)
+
+
+def _add_coordinate(file: netCDF4.Dataset, name: str, field: Field) -> None:
+    values = np.asarray(field.values)
+    if values.dtype.kind in "UO":
+        created = file.createVariable(name, str, field.dims)
+        values = values.astype(object)
+    else:
+        values = values.astype(np.int8) if values.dtype.kind == "b" else values
+        chunks = values.shape if "dayofyear" in field.dims or values.size > 1000 else None
+        created = file.createVariable(
+            name,
+            values.dtype.newbyteorder("="),
+            field.dims,
+            zlib=chunks is not None,
+            complevel=1,
+            chunksizes=chunks,
+        )
+    created.setncatts(dict(field.attrs))
+    created[...] = values if values.ndim else values[()]

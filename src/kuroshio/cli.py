@@ -1,0 +1,200 @@
+"""The command line: arguments to one call each, no logic.
+
+argparse and not a framework on top of it: options take several values (`--percentile 10 90 99`),
+and help must appear at once, so nothing heavy is imported before a command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+
+from . import commands
+from .errors import Refusal
+
+SIZES = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a command; exits 0, 2 for a request that cannot be served, 130 when interrupted."""
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    try:
+        arguments.run(arguments)
+    except Refusal as refusal:
+        commands.complain(str(refusal))
+        sys.exit(2)
+    except KeyboardInterrupt:
+        commands.complain("Stopped. Nothing was left half-written.")
+        sys.exit(130)
+    except BrokenPipeError:  # `kuroshio info ... | head`
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "kuroshio",
+        description="Exact climatological means and percentile thresholds of daily gridded data.",
+        epilog="Each command explains itself: kuroshio climatology --help",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_climatology(subparsers)
+    _add_plan(subparsers)
+    _add_info(subparsers)
+    _add_plot(subparsers)
+    _add_synth(subparsers)
+    return parser
+
+
+def _add_climatology(subparsers) -> None:  # type: ignore[no-untyped-def]
+    parser = _command(
+        subparsers, "climatology", commands.climatology,
+        "the climatological mean `seas` and the percentile threshold `thresh` of every cell and "
+        "day of year, from decades of daily files to one CF file",
+        """examples:
+  kuroshio climatology 'oisst/*.nc' --baseline 1991 2020 -o clim.nc
+  kuroshio climatology archive.zarr --var sst --doys 152:243 --percentile 10 90 99 --no-smooth -o season.zarr
+  kuroshio climatology oisst/ --min-valid 0.8 --extra count std -o clim.nc --overwrite
+  kuroshio climatology list.txt --sel depth=0 --memory 4G --threads 8 -o clim.nc --json""",
+    )  # fmt: skip
+    _add_source(parser)
+    _add_request(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="clim.nc or clim.zarr")
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE once the new one is complete")
+    _add_means(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar and no account")
+    parser.add_argument("--json", action="store_true", help="print the account as JSON")
+
+
+def _add_plan(subparsers) -> None:  # type: ignore[no-untyped-def]
+    parser = _command(
+        subparsers, "plan", commands.plan,
+        "what a climatology would read, in which order, with how much memory, and about how long; "
+        "reads no data",
+        """examples:
+  kuroshio plan 'oisst/*.nc'
+  kuroshio plan archive.zarr --var sst --doys 152:243 --memory 2G --json""",
+    )  # fmt: skip
+    _add_source(parser)
+    _add_request(parser)
+    _add_means(parser)
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def _add_info(subparsers) -> None:  # type: ignore[no-untyped-def]
+    parser = _command(
+        subparsers, "info", commands.info,
+        "what a climatology file holds and how it was made",
+        "example:\n  kuroshio info clim.nc",
+    )  # fmt: skip
+    parser.add_argument("file", help="a .nc or .zarr made by kuroshio climatology")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def _add_plot(subparsers) -> None:  # type: ignore[no-untyped-def]
+    parser = _command(
+        subparsers, "plot", commands.plot,
+        "maps of seas and thresh, and the year at a point (needs kuroshio[plot])",
+        """examples:
+  kuroshio plot clim.nc
+  kuroshio plot clim.nc --doys 15,196 --point -29.4 112.6 --archive 'oisst/*.nc' -o pictures/""",
+    )  # fmt: skip
+    parser.add_argument("file", help="a .nc or .zarr made by kuroshio climatology")
+    parser.add_argument("-o", "--output", metavar="FOLDER", help="where the pictures go (default: beside FILE)")
+    parser.add_argument("--doys", metavar="DAYS", help="days of year to map, such as 15,105,196,288")
+    parser.add_argument("--point", type=float, nargs=2, metavar=("LAT", "LON"), help="where to draw the year")
+    parser.add_argument("--archive", nargs="+", metavar="SOURCE", help="the daily files, to show the values behind the lines at the point")
+    parser.add_argument("--var", metavar="NAME", help="the variable in the daily files")
+
+
+def _add_synth(subparsers) -> None:  # type: ignore[no-untyped-def]
+    parser = _command(
+        subparsers, "synth", commands.synth,
+        "make an invented archive of daily files to try things on",
+        """examples:
+  kuroshio synth demo/ --grid 2 --years 1991-2020
+  kuroshio synth big/ --grid 0.25 --layout era5 --doys 152:243""",
+    )  # fmt: skip
+    parser.add_argument("folder", metavar="DIR", help="where the files go")
+    parser.add_argument("--years", default="1991-2020", metavar="FIRST-LAST", help="default 1991-2020")
+    parser.add_argument("--grid", type=float, default=2.0, metavar="DEGREES", help="size of a cell (default 2)")
+    parser.add_argument("--layout", choices=("oisst", "era5", "f8"), default="oisst",
+                        help="oisst: int16; era5: int16 whose scale differs from file to file; f8: float64")  # fmt: skip
+    parser.add_argument("--doys", metavar="DAYS", help="only these days of year, such as 152:243")
+    parser.add_argument("--seed", type=int, default=0, help="another world (default 0)")
+    parser.add_argument("--threads", type=int, metavar="N", help="default: all")
+    parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+
+
+def _command(subparsers, name, run, what, examples):  # type: ignore[no-untyped-def]
+    parser = subparsers.add_parser(
+        name, help=what, description=what[0].upper() + what[1:] + ".", epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("input")
+    group.add_argument("source", nargs="+", help="a folder, a quoted pattern, files, a .txt list of files, or a Zarr store")
+    group.add_argument("--var", metavar="NAME", help="the variable, where it is not obvious")
+    group.add_argument("--sel", action="append", default=[], type=_selection, metavar="DIM=INDEX",
+                       help="take one index (from 0) of a dimension such as depth")  # fmt: skip
+    group.add_argument("--duplicates", choices=("error", "last", "first"), default="error",
+                       help="which file counts where a date comes twice (default: refuse)")  # fmt: skip
+    group.add_argument("--skip-bad", action="store_true", help="go on without damaged files and record them")
+    group.add_argument("--no-cache", action="store_true", help="forget and do not keep what was learned of the files")
+
+
+def _add_request(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what to compute")
+    group.add_argument("--baseline", type=int, nargs=2, default=(1991, 2020), metavar=("FIRST", "LAST"),
+                       help="years, both included (default 1991 2020)")  # fmt: skip
+    group.add_argument("--percentile", type=float, nargs="+", default=[90.0], metavar="P", help="0 to 100 (default 90)")
+    width = group.add_mutually_exclusive_group()
+    width.add_argument("--half-width", type=int, default=5, metavar="DAYS", help="days on either side of the centre (default 5)")
+    width.add_argument("--window", type=int, metavar="DAYS", help="the same as a whole window, odd (11)")
+    group.add_argument("--doys", metavar="DAYS", help="days of year such as 152:243 (both ends included), 335:60 or 1,60")
+    smooth = group.add_mutually_exclusive_group()
+    smooth.add_argument("--smooth-width", type=int, default=31, metavar="DAYS", help="odd length of the running mean (default 31)")
+    smooth.add_argument("--no-smooth", action="store_true", help="leave the daily results as they are")
+    group.add_argument("--feb29", choices=("mean", "pool"), default="mean",
+                       help="29 February: mean of its neighbours, or its own pool of leap years")  # fmt: skip
+    group.add_argument("--min-valid", type=float, default=0.0, metavar="FRACTION", help="least valid share of a pool (default 0)")
+    group.add_argument("--max-pad", type=int, default=0, metavar="DAYS", help="fill gaps up to so long in time first (default 0)")
+    group.add_argument("--extra", nargs="+", default=[], choices=("count", "std", "skewness", "kurtosis"),
+                       help="further statistics of the pool")  # fmt: skip
+
+
+def _add_means(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("means")
+    group.add_argument("--memory", type=_size, metavar="SIZE", help="what may be used, such as 4G (default: half of what is free)")
+    group.add_argument("--threads", type=int, metavar="N", help="default: all processors")
+
+
+def _selection(text: str) -> tuple[str, int]:
+    name, _, index = text.partition("=")
+    if not name or not re.fullmatch(r"-?\d+", index):
+        raise argparse.ArgumentTypeError(f"{text!r} is not DIM=INDEX such as depth=0")
+    return name, int(index)
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", text.strip(), re.IGNORECASE)
+    if not match or not float(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 4G or 800M")
+    return int(float(match[1]) * SIZES[match[2].upper()])
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser, *_):  # type: ignore[no-untyped-def]
+        from .archive.describe import package_version
+
+        print(f"kuroshio {package_version()}")
+        parser.exit()

@@ -1,0 +1,167 @@
+"""What each command does: calls the library and says what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from .errors import Refusal
+from .request import Request, parse_doys
+
+if TYPE_CHECKING:
+    from .archive.model import Archive
+
+
+def complain(message: str) -> None:
+    """One paragraph on standard error."""
+    from rich.console import Console
+
+    Console(stderr=True, highlight=False).print(f"kuroshio: {message}", markup=False, style="bold red")
+
+
+def climatology(arguments: argparse.Namespace) -> None:
+    from .account import Account
+    from .api import Job
+    from .terminal import Bar, show_account
+
+    job = Job(
+        _request(arguments, 366),
+        output=arguments.output,
+        overwrite=arguments.overwrite,
+        memory_bytes=arguments.memory,
+        threads=arguments.threads,
+        skip_bad=arguments.skip_bad,
+        command="kuroshio " + shlex.join(sys.argv[1:]),
+    )
+    job.check()
+    account = Account()
+    with Bar(arguments.quiet or arguments.json) as bar:
+        archive = _open(arguments, bar, account)
+        job.request = _request(arguments, _year_length(archive))
+        done = job.run(archive, sources=" ".join(arguments.source), progress=bar.update, account=account)
+    for message in [*archive.notes, *done.warnings, *(f"Skipped {s}" for s in done.skipped)]:
+        _warn(message)
+    if arguments.json:
+        print(json.dumps({"output": arguments.output, **done.summary()}, indent=1))
+    elif not arguments.quiet:
+        show_account(arguments.output, done)
+
+
+def plan(arguments: argparse.Namespace) -> None:
+    from .account import Account
+    from .api import Job
+    from .terminal import Bar, plan_facts, show_plan
+
+    with Bar(arguments.json) as bar:
+        archive = _open(arguments, bar, Account())
+    job = Job(_request(arguments, _year_length(archive)), memory_bytes=arguments.memory,
+              threads=arguments.threads)  # fmt: skip
+    keys, made = job.plan(archive)
+    facts = plan_facts(archive, job, keys, made)
+    if arguments.json:
+        print(json.dumps(facts, indent=1))
+    else:
+        show_plan(facts)
+    for message in [*archive.notes, *made.warnings]:
+        _warn(message)
+
+
+def info(arguments: argparse.Namespace) -> None:
+    from .info import describe_file, show
+
+    facts = describe_file(arguments.file)
+    if arguments.json:
+        print(json.dumps(facts, indent=1))
+    else:
+        show(facts)
+
+
+def plot(arguments: argparse.Namespace) -> None:
+    from .plot import plot_climatology
+
+    doys = None if arguments.doys is None else parse_doys(arguments.doys, 366)
+    archive = None
+    if arguments.archive:
+        from .archive.catalog import open_archive
+
+        archive = open_archive(_one_or_list(arguments.archive), variable=arguments.var)
+    point = tuple(arguments.point) if arguments.point else None
+    for path in plot_climatology(arguments.file, arguments.output, doys=doys, point=point, archive=archive):
+        print(path)
+
+
+def synth(arguments: argparse.Namespace) -> None:
+    from .archive.synthetic import make_archive
+    from .terminal import Bar
+
+    first, _, last = arguments.years.partition("-")
+    if not (first.isdigit() and (last or first).isdigit()):
+        raise Refusal(f"The years {arguments.years!r} could not be read. Write 1991-2020.")
+    doys = None if arguments.doys is None else parse_doys(arguments.doys, 366)
+    with Bar(arguments.quiet) as bar:
+        paths = make_archive(
+            arguments.folder, (int(first), int(last or first)), arguments.grid, arguments.layout, doys,
+            seed=arguments.seed, threads=arguments.threads, overwrite=arguments.overwrite,
+            progress=lambda done, total: bar.update("make", done, total),
+        )  # fmt: skip
+    size = sum(path.stat().st_size for path in paths)
+    print(f"{len(paths):,} files, {size / 1e9:.2f} GB, in {arguments.folder}")
+
+
+def _open(arguments: argparse.Namespace, bar: Any, account: Any) -> Archive:
+    from .archive.catalog import open_archive
+
+    start = perf_counter()
+    archive = open_archive(
+        _one_or_list(arguments.source),
+        variable=arguments.var,
+        select=dict(arguments.sel),
+        duplicates=arguments.duplicates,
+        skip_bad=arguments.skip_bad,
+        cache=not arguments.no_cache,
+        progress=lambda done, total: bar.update("index", done, total),
+    )
+    account.span("index", start, perf_counter(), 0)
+    return archive
+
+
+def _request(arguments: argparse.Namespace, year_length: int) -> Request:
+    half_width = arguments.half_width
+    if arguments.window is not None:
+        if arguments.window < 1 or arguments.window % 2 == 0:
+            raise Refusal(
+                f"The window of {arguments.window} days has no middle: it must be an odd number of "
+                "days such as 11. Or give --half-width, the days on either side."
+            )
+        half_width = arguments.window // 2
+    return Request(
+        baseline=tuple(arguments.baseline),
+        percentiles=tuple(arguments.percentile),
+        half_width=half_width,
+        doys=None if arguments.doys is None else parse_doys(arguments.doys, year_length),
+        smooth_width=1 if arguments.no_smooth else arguments.smooth_width,
+        feb29=arguments.feb29,
+        min_valid=arguments.min_valid,
+        max_pad=arguments.max_pad,
+        extras=tuple(dict.fromkeys(arguments.extra)),
+    )
+
+
+def _year_length(archive: Archive) -> int:
+    from .calendar import template_length
+
+    return template_length(archive.calendar)
+
+
+def _one_or_list(source: list[str]) -> str | list[str]:
+    return source[0] if len(source) == 1 else source
+
+
+def _warn(message: str) -> None:
+    from rich.console import Console
+
+    Console(stderr=True, highlight=False).print(f"note: {message}", markup=False, style="yellow")

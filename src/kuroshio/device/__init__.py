@@ -1,0 +1,1 @@
+"""What runs the kernels: today the processor, through LLVM vectors emitted from operation lists."""

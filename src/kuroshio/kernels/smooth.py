@@ -1,0 +1,68 @@
+"""Running means over days of year, and a cell's reference value: what follows the percentile.
+
+Results arrive as float32 departures from the cell's reference. A batch of outputs is averaged in
+one pass: the first by a sum over its window, each next by the day that enters less the day that
+leaves, in float64, so that nothing accumulates from batch to batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_CELLS = 512  # a stretch whose running sums stay in the first cache
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def running_mean(results, rows, reference, first, last, out):  # type: ignore[no-untyped-def]
+    """Mean over result rows `rows` (output, day) plus the reference, for cells first to last.
+
+    results (row, cell) float32, reference (cell,) float32, out (output, cell) float32. NaN in any
+    day of a window makes its mean NaN.
+    """
+    width = rows.shape[1]
+    total = np.empty(_CELLS, np.float64)
+    holes = np.empty(_CELLS, np.int32)
+    for start in range(first, last, _CELLS):
+        n = min(_CELLS, last - start)
+        for o in range(rows.shape[0]):
+            slides = o > 0
+            if slides:
+                for k in range(width - 1):
+                    slides &= rows[o, k] == rows[o - 1, k + 1]
+            if slides:
+                enter = results[rows[o, width - 1], start : start + n]
+                leave = results[rows[o - 1, 0], start : start + n]
+                for i in range(n):
+                    a, b = enter[i], leave[i]
+                    total[i] += np.float64(a if a == a else 0.0) - np.float64(b if b == b else 0.0)
+                    holes[i] += np.int32(a != a) - np.int32(b != b)
+            else:
+                total[:n] = 0.0
+                holes[:n] = 0
+                for k in range(width):
+                    enter = results[rows[o, k], start : start + n]
+                    for i in range(n):
+                        a = enter[i]
+                        total[i] += np.float64(a if a == a else 0.0)
+                        holes[i] += np.int32(a != a)
+            for i in range(n):
+                mean = total[i] / width + np.float64(reference[start + i])
+                out[o, start + i] = np.float32(mean if holes[i] == 0 else np.nan)
+
+
+def reference_values(keys: Any, buffer: np.ndarray, live: np.ndarray) -> np.ndarray:
+    """A value near each cell's results, float32: its first valid key's, 0 where there is none.
+
+    `buffer` (row, cell) keys, `live` row numbers.
+    """
+    found = np.zeros(buffer.shape[1], buffer.dtype)
+    for row in live:
+        if found.all():
+            break
+        np.copyto(found, buffer[row], where=found == 0)
+        if row > live[0] + 16:  # what is still missing is land or ice and does not matter
+            break
+    return np.nan_to_num(keys.values(found)).astype(np.float32)

@@ -1,0 +1,164 @@
+"""What a person sees in the terminal: a progress bar, the plan, the account."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from . import calendar as cal
+from .account import peak_memory_bytes
+from .keys import AFFINE16, AFFINE32, FLOAT32, Keys
+
+if TYPE_CHECKING:
+    from .api import Done, Job
+    from .archive.model import Archive
+    from .archive.plan import Plan
+
+_WORDS = {
+    "index": "Finding out what the files hold",
+    "compile": "Compiling kernels (first run only)",
+    "read": "Reading and computing",
+    "make": "Making files",
+}
+_KEYS = {
+    AFFINE16: "16-bit codes",
+    AFFINE32: "32-bit codes",
+    FLOAT32: "32-bit floats",
+}
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="cyan")
+
+
+class Bar:
+    """A progress bar on standard error, one line for each stage; silent if asked or not a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+            console=console, disable=quiet or not console.is_terminal, refresh_per_second=5,
+        )  # fmt: skip
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def update(self, stage: str, done: int, total: int) -> None:
+        """Stage `stage` has done `done` of `total` pieces."""
+        if self._progress.disable:
+            return
+        if stage not in self._tasks:
+            self._tasks[stage] = self._progress.add_task(_WORDS[stage], total=total)
+        self._progress.update(self._tasks[stage], completed=done, total=total)
+
+
+def show_account(output: Any, done: Done) -> None:
+    """Where the time went, and what bounds the run."""
+    console = Console(highlight=False)
+    table = Table(title=f"{output}: {done.seconds:.1f} s on {done.account.threads} threads", title_justify="left")
+    for name, justify in (("stage", "left"), ("thread s", "right"), ("share", "right"), ("GB/s a thread", "right")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for row in done.account.rows(done.seconds):
+        rate = row["gb_per_s"]
+        table.add_row(
+            row["what"], f"{row['thread_seconds']:.1f}", f"{row['share']:.0%}",
+            "" if rate is None or row["stage"] in ("compute", "smooth") else f"{rate:.2f}",
+        )  # fmt: skip
+    console.print(table)
+    peak = peak_memory_bytes()
+    memory = "" if peak is None else f"Peak memory {peak / 1e9:.1f} GB. "
+    console.print(
+        f"{done.plan.days_read:,} days read ({done.plan.read_bytes / 1e9:.1f} GB decoded), "
+        f"{len(done.plan.doys)} days of year written. {memory}"
+        f"This run was bound by {done.account.bound(done.seconds)}."
+    )
+
+
+def plan_facts(archive: Archive, job: Job, keys: Keys, plan: Plan) -> dict[str, Any]:
+    """What would be done, as plain numbers and words."""
+    from .device.cpu import available_threads
+
+    threads = job.threads or available_threads()
+    cells = archive.grid.cells
+    return {
+        "variable": archive.variable,
+        "grid": dict(zip(archive.grid.dims, archive.grid.shape, strict=True)),
+        "cells": cells,
+        "calendar": archive.calendar,
+        "first_day": cal.iso_date(archive.calendar, int(archive.days[0])),
+        "last_day": cal.iso_date(archive.calendar, int(archive.days[-1])),
+        "days_in_archive": int(archive.days.size),
+        "days_to_read": plan.days_read,
+        "pieces_to_read": plan.pieces,
+        "read_amplification": round(plan.amplification, 3),
+        "decoded_gb": round(plan.read_bytes / 1e9, 3),
+        "read_order": _order(archive, plan),
+        "keys": _KEYS.get(keys.kind, "64-bit floats"),
+        "exact": "to the stored value" if keys.lossless else f"to {keys.scale / 2:.1e}",
+        "days_of_year_written": len(plan.doys),
+        "days_of_year_computed": plan.computed,
+        "days_of_year_at_a_time": plan.batch,
+        "blocks": plan.blocks,
+        "rows_a_block": plan.block_rows,
+        "memory_gb": round(plan.memory_bytes / 1e9, 3),
+        "memory_allowed_gb": round(job.budget_bytes / 1e9, 3),
+        "threads": threads,
+        "estimated_seconds": round(_estimate(plan, keys, cells, threads), 1),
+    }
+
+
+def show_plan(facts: dict[str, Any]) -> None:
+    table = Table(title="Plan (nothing has been read)", show_header=False, title_justify="left")
+    table.add_column()
+    table.add_column()
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{k} {v:,}" for k, v in value.items())
+        elif isinstance(value, int) and not isinstance(value, bool):
+            value = f"{value:,}"
+        table.add_row(name.replace("_", " "), str(value))
+    Console(highlight=False).print(table)
+
+
+def _order(archive: Archive, plan: Plan) -> str:
+    months, days = cal.month_day(archive.calendar, np.array([plan.walk[0], plan.walk[-1]]))
+    names = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+    first, last = (f"{d} {names[m - 1]}" for m, d in zip(months, days, strict=True))
+    return f"by day of year, {first} to {last}, all years of a day together"
+
+
+def _estimate(plan: Plan, keys: Keys, cells: int, threads: int) -> float:
+    """Seconds from the rates of an ordinary processor's thread; a guess, and called one."""
+    decode = plan.read_bytes / 0.6e9
+    compute = plan.computed * cells * keys.bits / 16 * 35e-9
+    write = len(plan.doys) * cells * 8 / 0.8e9
+    return (decode + compute + write) / threads
+
+
