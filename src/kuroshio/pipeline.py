@@ -154,7 +154,8 @@ class _Work:
         results = _zeros(shape, np.dtype(np.float32))
         counts = np.empty((max(b.doys.size for b in block.batches), block.stride_cells), np.int32)
         reference = None
-        loading = self._start_loads(block.batches[0], block, buffer)
+        compiling = self.crew.start(self._compile, [(buffer, results, counts)])
+        loading = [*compiling, *self._start_loads(block.batches[0], block, buffer)]
         for i, batch in enumerate(block.batches):
             start = perf_counter()
             self.crew.finish(loading)
@@ -169,6 +170,17 @@ class _Work:
             following = block.batches[i + 1] if i + 1 < len(block.batches) else None
             self._finish(batch, following, block, buffer, reference, results)
             loading = self._next_loads
+
+    def _compile(self, buffer: np.ndarray, results: np.ndarray, counts: np.ndarray) -> None:
+        """Compile the kernel, or load it from Numba's cache, while the first pieces are read."""
+        start = perf_counter()
+        none = np.zeros(0, np.int32)
+        self.kernel(
+            buffer, 0, 0, none, np.zeros((1, 1), np.int32), np.zeros(0, np.int64), False,
+            np.zeros(1), none, self.keys.scale, self.keys.offset, results[0, 0], results, none,
+            counts,
+        )  # fmt: skip
+        self.spans("compile", start, perf_counter(), 0)
 
     # -- the steps of a batch -------------------------------------------------------------------
 
