@@ -193,6 +193,20 @@ def test_leap_day_is_the_mean_of_its_neighbours(
     assert smooth["std"][59, 0] == 1.5  # moments are not smoothed
 
 
+def test_leap_day_counts_the_smaller_neighbour(
+    february: tuple[np.ndarray, np.ndarray],
+) -> None:
+    values, days = february
+    values[days == day("2003-02-28")] = np.nan
+    options = {"baseline": (2003, 2004), "smooth_width": 1, "half_width": 0}
+    got = reference.climatology(values, days, "standard", **options)
+    assert got["count"][58:61, 0].tolist() == [1, 1, 2]
+    assert got["seas"][58:61, 0].tolist() == [4, 6, 8]
+    half = reference.climatology(values, days, "standard", min_valid=0.6, **options)
+    assert np.isnan(half["seas"][58:61, 0]).tolist() == [True, True, False]
+    assert half["count"][58:61, 0].tolist() == [1, 1, 2]
+
+
 def test_leap_day_of_its_own_pool(february: tuple[np.ndarray, np.ndarray]) -> None:
     options = {"baseline": (2003, 2004), "smooth_width": 1, "feb29": "pool"}
     got = reference.climatology(*february, "standard", half_width=0, **options)
@@ -259,6 +273,17 @@ def test_gaps_are_filled_up_to_max_pad_and_never_at_the_ends() -> None:
     assert np.array_equal(reference.fill_gaps(series, 2), two, equal_nan=True)
     all_ = np.array([nan, 1, 2, 3, 4, 5, 6, 7, 8, nan])[:, None]
     assert np.array_equal(reference.fill_gaps(series, 99), all_, equal_nan=True)
+
+
+def test_gaps_are_filled_before_all_else() -> None:
+    days = np.delete(cal.day_number("noleap", 2000, 1) + np.arange(365), [10, 11])
+    values = np.where(np.arange(363) < 10, 0.0, 6.0)[:, None]  # 0 before the absent days, 6 after
+    options = {"baseline": (2000, 2000), "half_width": 0, "smooth_width": 1}
+    filled = reference.climatology(values, days, "noleap", max_pad=2, **options)
+    assert filled["seas"][9:13, 0].tolist() == [0, 2, 4, 6]
+    assert filled["count"].min() == 1
+    unfilled = reference.climatology(values, days, "noleap", max_pad=1, **options)
+    assert np.flatnonzero(np.isnan(unfilled["seas"][:, 0])).tolist() == [10, 11]
 
 
 # --- statistics ----------------------------------------------------------------------------------
