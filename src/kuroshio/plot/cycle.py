@@ -24,7 +24,14 @@ def draw_cycle(
     here = dataset.isel(cell).load()
     cal = str(dataset.attrs.get("calendar", "standard"))
     x = unwrapped(here.dayofyear.values.astype(np.int64), calendar.template_length(cal))
-    figure = style.new_figure(style.WIDTH, 0.72 * style.WIDTH)
+    east = (lon + 180) % 360 - 180
+    where = f"{style.degrees(round(lat, 2), 'N', 'S')} {style.degrees(round(east, 2), 'E', 'W')}"
+    width, height = style.WIDTH, 0.72 * style.WIDTH
+    title = f"{style.quantity(here)} at {where}"
+    figure = style.new_figure(width, height, title, style.made_how(here))
+    figure.set_layout_engine(
+        "constrained", rect=(0.05 / width, 0.05 / height, 1 - 0.15 / width, 1 - style.HEAD / height)
+    )
     axes = figure.subplots()
     if samples is not None:
         _draw_samples(axes, here, x, cal, samples)
@@ -45,12 +52,13 @@ def draw_cycle(
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    figure.legend(
-        loc="outside lower left", ncols=3, fontsize=style.TICK, frameon=False, handlelength=1.5
-    )
-    east = (lon + 180) % 360 - 180
-    where = f"{style.degrees(round(lat, 2), 'N', 'S')} {style.degrees(round(east, 2), 'E', 'W')}"
-    style.set_title(figure, f"{style.quantity(here)} at {where}", style.made_how(here))
+    legend = figure.legend(
+        loc="outside lower left", ncols=3, fontsize=style.TICK, frameon=False, handlelength=1.5,
+        markerscale=2.5,
+    )  # fmt: skip
+    for handle in legend.legend_handles:
+        if handle is not None:
+            handle.set_alpha(1)
     style.save(figure, path)
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 
 from ..output import cell_dims, date_text, latitude_longitude
 from . import style
 
-MARKER_POINTS = 120_000  # square points that the markers of unstructured cells cover together
+MAP_POINTS = 430  # width of a map
+DEGREES = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 45, 60, 90)  # between ticks
 
 
 @dataclass(frozen=True)
@@ -45,39 +48,83 @@ def draw_maps(day: xr.Dataset, path: Path) -> None:
         day[name].transpose(*plane.dims).values.astype(np.float64) for name in ("seas", "thresh")
     )
     name = style.percentile_text(day)
-    tall = plane.ratio > 1.15
-    if tall:
-        width, height = 1.7 * style.WIDTH, 0.5 * style.WIDTH * plane.ratio + 2.2
-    else:
-        width, height = style.WIDTH, 3 * (0.8 * style.WIDTH * plane.ratio + 0.75) + 0.8
-    figure = style.new_figure(width, height)
-    axes = figure.subplots(*((1, 3) if tall else (3, 1)), sharex=True, sharey=True)
-    both = np.concatenate([mean.ravel(), threshold.ravel()])
+    both = limits(np.concatenate([mean.ravel(), threshold.ravel()]))
     panels = (
-        (mean, "Climatological mean", limits(both), style.MEAN_MAP),
-        (threshold, name, limits(both), style.MEAN_MAP),
+        (mean, "Climatological mean", both, style.MEAN_MAP),
+        (threshold, name, both, style.MEAN_MAP),
         (threshold - mean, f"{name} minus mean", *difference_colours(threshold - mean)),
     )
-    for at, (values, title, (low, high), colours) in enumerate(panels):
-        drawn = _draw(axes[at], plane, values, low, high, colours)
-        axes[at].set_title(title, loc="left", fontsize=style.LABEL + 1)
-        if tall and at:
-            axes[at].set_ylabel("")
-        elif not tall and at < 2:
-            axes[at].set_xlabel("")
+    date = date_text(int(day.month), int(day.day_of_month))
+    at_depth = "".join(f", {_level(day, dim)}" for dim in others)
+    title = f"{style.quantity(day)}, {date}{at_depth}"
+    figure, places = _paper(plane, title, style.made_how(day))
+    for at, ((values, title, (low, high), colours), place) in enumerate(
+        zip(panels, places, strict=True)
+    ):
+        axes = figure.add_axes(place.map)
+        drawn = _draw(axes, plane, values, low, high, colours)
+        axes.set_title(title, loc="left", fontsize=style.LABEL + 1)
+        if place.tall and at:
+            axes.tick_params(labelleft=False)
+            axes.set_ylabel("")
+        elif not place.tall and at < 2:
+            axes.tick_params(labelbottom=False)
+            axes.set_xlabel("")
         finite = values[np.isfinite(values)]
         below, above = bool((finite < low).any()), bool((finite > high).any())
         extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}
         bar = figure.colorbar(
-            drawn, ax=axes[at], pad=0.015, aspect=18, extend=extend[below, above],
-            orientation="horizontal" if tall else "vertical",
-        )  # fmt: skip
+            drawn,
+            cax=figure.add_axes(place.bar),
+            extend=extend[below, above],
+            orientation="horizontal" if place.tall else "vertical",
+        )
+        bar.locator = MaxNLocator(4 if place.tall else 6, steps=[1, 2, 5, 10])
         bar.ax.tick_params(labelsize=style.TICK)
-        bar.set_label(style.units_of(day), fontsize=style.LABEL)
-    date = date_text(int(day.month), int(day.day_of_month))
-    at_depth = "".join(f", {_level(day, dim)}" for dim in others)
-    style.set_title(figure, f"{style.quantity(day)}, {date}{at_depth}", style.made_how(day))
+        if place.tall:
+            bar.set_label(style.units_of(day), fontsize=style.LABEL)
+        else:
+            bar.ax.set_title(style.units_of(day), fontsize=style.LABEL, loc="left")
     style.save(figure, path)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a map and its colour bar go, as fractions of the figure (left, bottom, w, h)."""
+
+    map: tuple[float, float, float, float]
+    bar: tuple[float, float, float, float]
+    tall: bool
+
+
+def _paper(plane: Plane, title: str, subtitle: str) -> tuple[Figure, list[_Place]]:
+    """The figure and three places of the map's own shape: stacked, or abreast where tall."""
+    left, above = (1.1 if plane.labels[1] else 0.8), 0.45  # inches; above a map is its title
+    below = 0.8 if plane.labels[0] else 0.5
+    tall = plane.ratio > 1.15
+    places = []
+    if tall:
+        across, gap, bars = 3.2, 0.35, 0.95
+        width, down = left + 3 * across + 2 * gap + 0.3, across * plane.ratio
+        height = style.HEAD + above + down + below + bars
+        for at in range(3):
+            x = left + at * (across + gap)
+            boxes = (x, below + bars, across, down), (x, bars - 0.25, across, 0.18)
+            places.append(boxes)
+    else:
+        width, beside = style.WIDTH, 1.15
+        across = width - left - beside
+        down = across * plane.ratio
+        height = style.HEAD + 3 * (above + down) + below
+        for at in range(3):
+            y = below + (2 - at) * (above + down)
+            places.append(((left, y, across, down), (left + across + 0.15, y, 0.2, down)))
+    figure = style.new_figure(width, height, title, subtitle)
+    scale = np.array([width, height, width, height])
+    return figure, [
+        _Place(tuple(np.array(map_) / scale), tuple(np.array(bar) / scale), tall)
+        for map_, bar in places
+    ]
 
 
 def plane_of(dataset: xr.Dataset) -> Plane:
@@ -131,7 +178,8 @@ def _draw(
     drawn: Collection
     if len(plane.dims) == 1:
         known = np.isfinite(values)
-        size = float(np.clip(MARKER_POINTS * plane.ratio / max(len(values), 1), 1, 200))
+        # Markers that would just cover the map if the cells were spread evenly.
+        size = float(np.clip(1.6 * MAP_POINTS**2 * plane.ratio / max(len(values), 1), 1, 300))
         drawn = axes.scatter(
             plane.x[known], plane.y[known], c=values[known], s=size, vmin=low, vmax=high,
             cmap=colours, marker="o", linewidths=0,
@@ -148,51 +196,62 @@ def _draw(
 def _dress(axes: Axes, plane: Plane) -> None:
     """Ticks, labels, aspect, and the graticule over a projected grid."""
     axes.tick_params(labelsize=style.TICK)
-    steps = [1, 1.5, 3, 4.5, 6, 9, 10] if plane.degrees else [1, 2, 5, 10]
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=steps))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=steps))
+    few, more = (3, 7) if plane.ratio > 1.15 else (6, 5)
     if plane.degrees:
-        axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda x, _: style.degrees((x + 180) % 360 - 180 if x != 180 else x,
-                                                     "E", "W"))
-        )  # fmt: skip
+        axes.xaxis.set_major_locator(MultipleLocator(_degree_step(plane.x, few)))
+        axes.yaxis.set_major_locator(MultipleLocator(_degree_step(plane.y, more)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _meridian(x)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.degrees(y, "N", "S")))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(few))
+        axes.yaxis.set_major_locator(MaxNLocator(more))
     axes.set_xlabel(plane.labels[0], fontsize=style.LABEL)
     axes.set_ylabel(plane.labels[1], fontsize=style.LABEL)
-    span_x, span_y = max(float(np.ptp(plane.x)), 1e-9), max(float(np.ptp(plane.y)), 1e-9)
-    axes.set_aspect(plane.ratio * span_x / span_y)
+    axes.margins(0.01 if len(plane.dims) == 1 else 0)
     if plane.graticule is not None:
         _draw_graticule(axes, plane)
+
+
+def _degree_step(values: np.ndarray, most: int) -> float:
+    """The narrowest round spacing that makes no more than so many ticks."""
+    span = float(np.ptp(values))
+    return next((step for step in DEGREES if span / step <= most), DEGREES[-1])
+
+
+def _meridian(longitude: float) -> str:
+    east = round((longitude + 180) % 360 - 180, 6)
+    return style.degrees(east, "E", "W")
 
 
 def _draw_graticule(axes: Axes, plane: Plane) -> None:
     """Lines of equal latitude and longitude; not across the seam where longitude jumps."""
     assert plane.graticule is not None
     latitude, longitude = plane.graticule
-    line = {"colors": "0.25", "linewidths": 0.7, "alpha": 0.7}
-    drawn = [axes.contour(plane.x, plane.y, latitude, levels=_nice_levels(latitude), **line)]
-    for lon in ((longitude + 180) % 360 - 180, longitude % 360):
+    line: dict[str, Any] = {"colors": "0.6", "linewidths": 0.8}
+    drawn = [axes.contour(plane.x, plane.y, latitude, levels=_round_levels(latitude, 5), **line)]
+    # Near Greenwich in longitudes from -180, near the date line in those from 0.
+    for lon, middle in (((longitude + 180) % 360 - 180, 0), (longitude % 360, 180)):
         jump = np.zeros(lon.shape, bool)
         jump[:, 1:] |= np.abs(np.diff(lon, axis=1)) > 90
         jump[1:] |= np.abs(np.diff(lon, axis=0)) > 90
-        smooth = np.ma.masked_array(lon, jump)
-        levels = _nice_levels(lon)
-        inner = levels[np.abs(levels) < 90] if lon.min() < 0 else levels[np.abs(levels - 180) <= 90]
-        if inner.size:
-            drawn.append(axes.contour(plane.x, plane.y, smooth, levels=inner, **line))
+        levels = _round_levels(lon, 12)
+        levels = levels[(levels > middle - 90) & (levels <= middle + 90)]
+        if levels.size:
+            smooth = np.ma.masked_array(lon, jump)
+            drawn.append(axes.contour(plane.x, plane.y, smooth, levels=levels, **line))
     for at, contours in enumerate(drawn):
-        letters = ("N", "S") if at == 0 else ("E", "W")
         axes.clabel(
-            contours, fontsize=style.TICK - 3,
-            fmt=lambda v, letters=letters: style.degrees(
-                v if letters == ("N", "S") or v <= 180 else v - 360, *letters
-            ),
-        )  # fmt: skip
+            contours,
+            fontsize=style.TICK - 2,
+            fmt=_meridian if at else lambda v: style.degrees(v, "N", "S"),
+        )
 
 
-def _nice_levels(values: np.ndarray) -> np.ndarray:
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return np.asarray(MaxNLocator(6, steps=[1, 1.5, 2, 3, 5, 10]).tick_values(low, high))
+def _round_levels(values: np.ndarray, most: int) -> np.ndarray:
+    """Round degrees inside the values' span; at least one."""
+    step = _degree_step(values, most)
+    first, last = math.ceil(np.nanmin(values) / step), math.floor(np.nanmax(values) / step)
+    return step * np.arange(first, max(last, first) + 1)
 
 
 def _axis(dataset: xr.Dataset, dim: str) -> tuple[np.ndarray, str]:

@@ -17,26 +17,20 @@ LAND = "0.78"
 MEAN_COLOUR, THRESHOLD_COLOUR = "#0072B2", "#D55E00"  # Okabe and Ito
 MEAN_MAP, ABOVE_MAP, BELOW_MAP, BOTH_MAP = "viridis", "magma_r", "magma", "PuOr_r"
 TITLE, LABEL, TICK = 18, 14, 13  # points
+HEAD = 0.85  # inches of the title's two lines
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """A figure that arranges itself; drawn without pyplot, so it needs no display."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+def new_figure(width: float, height: float, title: str, subtitle: str) -> Figure:
+    """A figure (inches) headed by a bold line and a quiet one, HEAD high; without pyplot."""
+    figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
+    figure.text(0.15 / width, 1 - 0.12 / height, title, fontsize=TITLE, fontweight="bold", va="top")
+    figure.text(0.15 / width, 1 - 0.5 / height, subtitle, fontsize=LABEL, color="0.35", va="top")
     return figure
 
 
 def save(figure: Figure, path: Path) -> None:
     figure.savefig(path, dpi=DPI, facecolor="white")
-
-
-def set_title(figure: Figure, title: str, subtitle: str) -> None:
-    """A bold line and a quiet one below it, flush left."""
-    figure.suptitle(
-        f"{title}\n", x=0.015, ha="left", fontsize=TITLE, fontweight="bold", linespacing=1.25
-    )
-    height = figure.get_figheight()
-    figure.text(0.015, 1 - 0.52 / height, subtitle, fontsize=LABEL, color="0.35", va="top")
 
 
 def quantity(dataset: xr.Dataset) -> str:
@@ -47,7 +41,7 @@ def quantity(dataset: xr.Dataset) -> str:
 
 
 def made_how(dataset: xr.Dataset) -> str:
-    """'1991–2020, 11-day window, 31-day smoothing', from the attributes that are there."""
+    """'1991-2020, 11-day window, 31-day smoothing', from the attributes that are there."""
     attrs = dataset.attrs
     parts = []
     if "baseline" in attrs:
