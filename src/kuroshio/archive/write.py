@@ -42,8 +42,9 @@ def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
     if not folder.is_dir():
         raise Refusal(f"The output's folder {folder} does not exist. Make it first.")
     try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(1 << 16))
+            file.flush()
     except OSError as error:
         raise Refusal(
             f"The output's folder {folder} cannot be written to ({error.strerror}). "

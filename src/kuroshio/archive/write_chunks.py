@@ -84,12 +84,15 @@ class OutputWriter:
         self._futures: set[Future[None]] = set()
         self._waiting_bytes = 0
         self._error: BaseException | None = None
-        self._open = True
+        self._open = False
+        _remove(self._part)
         try:
             self._store: Store = make_store(self._part, schema, chunks)
-        except OSError as error:
+        except BaseException as error:
             _remove(self._part)
-            raise self._explained(error) from error
+            self._refuse_if_full(error)
+            raise
+        self._open = True
 
     def put(
         self,
@@ -109,8 +112,15 @@ class OutputWriter:
         """
         self._raise_if_failed()
         begun = time.perf_counter()
+        if not self._open:
+            raise RuntimeError(f"the output {self.path} is closed")
         lead = position if isinstance(position, tuple) else (position,)
-        start, stop, _ = rows.indices(self.schema.sizes[self.schema.cell_dims[0]])
+        cells = self.schema.shape(name)[len(lead) :]
+        start, stop, _ = rows.indices(cells[0])
+        if values.shape != (stop - start, *cells[1:]):
+            raise ValueError(
+                f"{name} at {position} has shape {values.shape}, not {(stop - start, *cells[1:])}"
+            )
         key = (name, (lead[0] // self.chunks[0], *lead[1:]), start)
         slot = lead[0] % self.chunks[0]
         with self._lock:
@@ -156,8 +166,7 @@ class OutputWriter:
         except BaseException as error:
             self._open = True
             self.abort()
-            if isinstance(error, OSError):
-                raise self._explained(error) from error
+            self._refuse_if_full(error)
             raise
 
     def abort(self) -> None:
@@ -234,9 +243,9 @@ class OutputWriter:
         if crowded:
             try:
                 self._finish_chunk(name, index, chunk)
-            except OSError as error:
+            except BaseException as error:
                 self._error = error
-                raise self._explained(error) from error
+                self._raise_if_failed()
             return
         future = self._pool.submit(self._finish_chunk, name, index, chunk)
         with self._lock:
@@ -269,22 +278,24 @@ class OutputWriter:
         return self.schema.variables[name].fill
 
     def _raise_if_failed(self) -> None:
-        if self._error is None:
-            return
-        if isinstance(self._error, OSError):
-            raise self._explained(self._error) from self._error
-        raise self._error
+        if self._error is not None:
+            self._refuse_if_full(self._error)
+            raise self._error
 
-    def _explained(self, error: OSError) -> Exception:
-        """A full disk as a Refusal with both numbers; anything else as it came."""
+    def _refuse_if_full(self, error: BaseException) -> None:
+        """Turn the error of a full disk into a Refusal that names both numbers."""
+        if not isinstance(error, OSError):
+            return
+        # HDF5 says it in words only.
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) and "No space left" not in str(error):
-            return error
+            return
+        self.abort()
         free = shutil.disk_usage(self.path.absolute().parent).free
-        return Refusal(
+        raise Refusal(
             f"The disk is full: the output {self.path} needs up to "
             f"{size_text(self.schema.nbytes)} and {size_text(free)} are free now that the partial "
             "output is removed. Free space, choose another disk, or ask for fewer days of year."
-        )
+        ) from error
 
 
 def _unseen(stage: str, start_s: float, stop_s: float, nbytes: int) -> None:

@@ -26,8 +26,10 @@ class NetcdfStore:
     def __init__(self, path: Path, schema: Schema, chunks: tuple[int, ...]):
         _make_skeleton(path, schema, chunks)
         self._file = h5py.File(path, "r+")
-        for name in schema.variables:
+        for name, variable in schema.variables.items():
             self._file[name].resize(schema.shape(name))
+            if variable.fill is None:  # absent chunks read as 0, and 0 is a value
+                del self._file[name].attrs["_FillValue"]
         self._datasets = {name: self._file[name].id for name in schema.variables}
         self._steps = {name: schema.chunk_shape(name, chunks) for name in schema.variables}
         self._lock = threading.Lock()
@@ -64,7 +66,7 @@ def _make_skeleton(path: Path, schema: Schema, chunks: tuple[int, ...]) -> None:
                 name,
                 variable.dtype,
                 variable.dims,
-                fill_value=variable.fill,
+                fill_value=0 if variable.fill is None else variable.fill,
                 zlib=True,
                 complevel=1,
                 shuffle=True,

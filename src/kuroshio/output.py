@@ -1,0 +1,124 @@
+"""A climatology file opened again: what `info` and `plot` share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from .errors import Refusal
+
+_UNITS = {
+    "celsius": "°C", "c": "°C", "degc": "°C", "deg_c": "°C", "degree_c": "°C", "degrees_c": "°C",
+    "degree_celsius": "°C", "degrees_celsius": "°C", "kelvin": "K", "k": "K", "1": "",
+}  # fmt: skip
+
+
+def open_climatology(path: str | os.PathLike[str]) -> xr.Dataset:
+    """The dataset of a climatology that kuroshio wrote, values not loaded.
+
+    Raises Refusal where there is none, it cannot be read, or it holds something else.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise Refusal(
+            f"There is no file {path}. Give a climatology made by `kuroshio climatology`."
+        )
+    try:
+        dataset = xr.open_dataset(path, engine="zarr" if path.suffix == ".zarr" else None)
+    except (OSError, ValueError, KeyError) as error:
+        raise Refusal(f"{path} cannot be read as NetCDF or Zarr: {error}") from error
+    absent = [name for name in ("seas", "thresh") if name not in dataset]
+    if absent or "dayofyear" not in dataset.coords:
+        dataset.close()
+        held = ", ".join(map(str, dataset.data_vars)) or "nothing"
+        raise Refusal(
+            f"{path} is no climatology of kuroshio: it has no "
+            f"{' and no '.join(absent) or 'dayofyear'} (it holds {held}). "
+            "Make one with `kuroshio climatology`."
+        )
+    return dataset
+
+
+def cell_dims(dataset: xr.Dataset) -> tuple[str, ...]:
+    """The dimensions of the cells, in order."""
+    return tuple(str(dim) for dim in dataset.seas.dims if dim != "dayofyear")
+
+
+def latitude_longitude(dataset: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray] | None:
+    """The cells' latitude and longitude coordinates (1-D or 2-D), None where there are none."""
+    latitude = _coordinate(dataset, "latitude", ("lat", "latitude", "nav_lat"), "degrees_north")
+    longitude = _coordinate(dataset, "longitude", ("lon", "longitude", "nav_lon"), "degrees_east")
+    return None if latitude is None or longitude is None else (latitude, longitude)
+
+
+def _coordinate(
+    dataset: xr.Dataset, standard_name: str, names: tuple[str, ...], units: str
+) -> xr.DataArray | None:
+    cells = set(cell_dims(dataset))
+    candidates = [c for c in dataset.coords.values() if c.dims and set(c.dims) <= cells]
+    for fits in (
+        lambda c: c.attrs.get("standard_name") == standard_name,
+        lambda c: c.attrs.get("units") == units,
+        lambda c: str(c.name).lower() in names,
+    ):
+        for candidate in candidates:
+            if fits(candidate):
+                return candidate
+    return None
+
+
+def nearest_cell(
+    dataset: xr.Dataset, point: tuple[float, float]
+) -> tuple[dict[str, int], tuple[float, float]]:
+    """The cell with values that is nearest to a latitude and longitude (degrees) on the sphere.
+
+    Returns its index along every cell dimension (0 along depths and the like) and its own latitude
+    and longitude. Raises Refusal where the grid has no such coordinates or no cell has values.
+    """
+    found = latitude_longitude(dataset)
+    if found is None:
+        raise Refusal("The grid has no latitude and longitude, so no point can be found on it.")
+    latitude, longitude = xr.broadcast(*found)
+    first = {dim: 0 for dim in cell_dims(dataset) if dim not in latitude.dims}
+    field = dataset.seas.isel(dayofyear=0, **first).transpose(*latitude.dims)
+    lat, lon = np.radians(latitude.values), np.radians(longitude.values)
+    at_lat, at_lon = np.radians(point)
+    closeness = np.sin(lat) * np.sin(at_lat) + np.cos(lat) * np.cos(at_lat) * np.cos(lon - at_lon)
+    closeness = np.where(np.isnan(field.values), -np.inf, closeness)
+    best = np.unravel_index(int(np.nanargmax(closeness)), closeness.shape)
+    if not np.isfinite(closeness[best]):
+        raise Refusal("No cell of the file has values on its first day of year.")
+    where = float(latitude.values[best]), float(longitude.values[best])
+    return first | {str(d): int(i) for d, i in zip(latitude.dims, best, strict=True)}, where
+
+
+def units_text(units: object) -> str:
+    """Units as a reader writes them: °C for any spelling of Celsius."""
+    return _UNITS.get(str(units or "").lower(), str(units or ""))
+
+
+def date_text(month: int, day: int) -> str:
+    """'15 July'."""
+    return f"{day} {MONTHS[month - 1]}"
+
+
+def days_text(dataset: xr.Dataset) -> str:
+    """The days of year of a file in few words: '1 January to 31 December (366 days of year)'."""
+    doys = dataset.dayofyear.values
+    ends = [
+        date_text(int(dataset.month[i]), int(dataset.day_of_month[i])) for i in (0, len(doys) - 1)
+    ]
+    if len(doys) == 1:
+        return f"{ends[0]} (1 day of year)"
+    gaps = np.count_nonzero(np.diff(doys) != 1) - np.count_nonzero(np.diff(doys) < 0)
+    words = "days of year" + (", with gaps" if gaps else "")
+    return f"{ends[0]} to {ends[1]} ({len(doys)} {words})"
+
+
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip

@@ -1,0 +1,112 @@
+"""Pictures of a climatology: maps of chosen days, and the annual cycle at a point.
+
+matplotlib is wanted here and nowhere else; it comes with `pip install 'kuroshio[plot]'`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from ..errors import Refusal
+from ..output import open_climatology
+
+SEASONS = ((1, 15), (4, 15), (7, 15), (10, 15))  # month and day of the default maps
+FEW_DAYS = 10  # of year, below which there is no cycle to draw
+
+
+def plot_climatology(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    doys: Sequence[int] | None = None,
+    point: tuple[float, float] | None = None,
+    samples: tuple[np.ndarray, np.ndarray] | None = None,
+    percentile: float | None = None,
+) -> list[Path]:
+    """Draw a climatology file and return the pictures' paths (PNG).
+
+    output      folder for the pictures, made if absent; None: beside the climatology
+    doys        days of year to map; None: the middle of January, April, July and October, or where
+                the file lacks them, up to four days spread over it
+    point       latitude and longitude in degrees: the annual cycle is drawn at the nearest cell
+                that has values; None: no annual cycle
+    samples     days (int64, see `calendar.day_number`) and values at that cell (`nearest_cell`)
+                from the source archive, drawn as dots behind the cycle
+    percentile  which threshold, where the file holds several; None: 90 if there, else the highest
+
+    Raises Refusal where matplotlib is not installed, the file is no climatology, or a day or
+    percentile is not in it.
+    """
+    if find_spec("matplotlib") is None:
+        raise Refusal(
+            "Pictures need matplotlib, which is not installed. "
+            "Install it with: pip install 'kuroshio[plot]'"
+        )
+    from .cycle import draw_cycle
+    from .maps import draw_maps
+
+    path = Path(path)
+    with open_climatology(path) as dataset:
+        chosen = _with_one_percentile(dataset, percentile)
+        positions = _positions(dataset, doys)
+        folder = Path(output) if output is not None else path.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        pictures = []
+        for position in positions:
+            month, day = int(dataset.month[position]), int(dataset.day_of_month[position])
+            picture = folder / f"{path.stem}_map_{month:02d}-{day:02d}.png"
+            draw_maps(chosen.isel(dayofyear=position).load(), picture)
+            pictures.append(picture)
+        if point is not None:
+            if dataset.sizes["dayofyear"] < FEW_DAYS:
+                raise Refusal(
+                    f"{path} holds {dataset.sizes['dayofyear']} days of year; an annual cycle "
+                    f"needs at least {FEW_DAYS}. Leave out the point."
+                )
+            picture = folder / f"{path.stem}_cycle_{_point_name(point)}.png"
+            draw_cycle(chosen, point, samples, picture)
+            pictures.append(picture)
+    return pictures
+
+
+def _with_one_percentile(dataset: xr.Dataset, percentile: float | None) -> xr.Dataset:
+    held = np.atleast_1d(dataset.percentile.values)
+    wanted = percentile if percentile is not None else (90.0 if 90.0 in held else held.max())
+    if wanted not in held:
+        raise Refusal(
+            f"The percentile {wanted:g} is not in the file, which holds "
+            f"{', '.join(f'{p:g}' for p in held)}."
+        )
+    if "percentile" not in dataset.dims:
+        return dataset
+    return dataset.isel(percentile=int(np.flatnonzero(held == wanted)[0]))
+
+
+def _positions(dataset: xr.Dataset, doys: Sequence[int] | None) -> list[int]:
+    """Positions along dayofyear of the days to map."""
+    held = dataset.dayofyear.values.tolist()
+    if doys is not None:
+        absent = [doy for doy in doys if doy not in held]
+        if absent:
+            raise Refusal(
+                f"The day of year {absent[0]} is not in the file, which holds {len(held)} days "
+                f"from {held[0]} to {held[-1]}."
+            )
+        return [held.index(doy) for doy in doys]
+    dates = list(zip(dataset.month.values.tolist(), dataset.day_of_month.values.tolist(),
+                     strict=True))  # fmt: skip
+    if all(date in dates for date in SEASONS):
+        return [dates.index(date) for date in SEASONS]
+    count = min(4, len(held))
+    return [int((i + 0.5) * len(held) / count) for i in range(count)]
+
+
+def _point_name(point: tuple[float, float]) -> str:
+    lat, lon = point
+    east = (lon + 180) % 360 - 180
+    return f"{abs(lat):g}{'N' if lat >= 0 else 'S'}_{abs(east):g}{'E' if east >= 0 else 'W'}"
