@@ -10,17 +10,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from .errors import Refusal
+from .messages import note
 from .request import Request, parse_doys
 
 if TYPE_CHECKING:
     from .archive.model import Archive
-
-
-def complain(message: str) -> None:
-    """One paragraph on standard error."""
-    from rich.console import Console
-
-    Console(stderr=True, highlight=False).print(f"kuroshio: {message}", markup=False, style="bold red")
 
 
 def climatology(arguments: argparse.Namespace) -> None:
@@ -44,7 +38,7 @@ def climatology(arguments: argparse.Namespace) -> None:
         job.request = _request(arguments, _year_length(archive))
         done = job.run(archive, sources=" ".join(arguments.source), progress=bar.update, account=account)
     for message in [*archive.notes, *done.warnings, *(f"Skipped {s}" for s in done.skipped)]:
-        _warn(message)
+        note(message)
     if arguments.json:
         print(json.dumps({"output": arguments.output, **done.summary()}, indent=1))
     elif not arguments.quiet:
@@ -67,7 +61,7 @@ def plan(arguments: argparse.Namespace) -> None:
     else:
         show_plan(facts)
     for message in [*archive.notes, *made.warnings]:
-        _warn(message)
+        note(message)
 
 
 def info(arguments: argparse.Namespace) -> None:
@@ -159,9 +153,3 @@ def _year_length(archive: Archive) -> int:
 
 def _one_or_list(source: list[str]) -> str | list[str]:
     return source[0] if len(source) == 1 else source
-
-
-def _warn(message: str) -> None:
-    from rich.console import Console
-
-    Console(stderr=True, highlight=False).print(f"note: {message}", markup=False, style="yellow")
