@@ -23,7 +23,7 @@ from .archive.write_chunks import size_text
 from .device.cpu import available_memory_bytes, available_threads
 from .errors import Refusal
 from .keys import Keys
-from .request import Request
+from .request import Request, check_doys
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -98,15 +98,15 @@ def climatology(
 
     percentiles = (percentile,) if np.isscalar(percentile) else tuple(percentile)  # type: ignore[arg-type]
     request = Request(
-        baseline=(int(baseline[0]), int(baseline[1])),
+        baseline=_baseline(baseline),
         percentiles=tuple(float(p) for p in percentiles),  # type: ignore[arg-type]
-        half_width=half_width,
-        doys=None if doys is None else tuple(int(d) for d in doys),
-        smooth_width=smooth_width,
+        half_width=_whole("half_width", half_width),
+        doys=None if doys is None else check_doys([_whole("doys", d) for d in doys], 366),
+        smooth_width=_whole("smooth_width", smooth_width),
         feb29=feb29,
         min_valid=min_valid,
-        max_pad=max_pad,
-        extras=tuple(extras),
+        max_pad=_whole("max_pad", max_pad),
+        extras=_extras(extras),
     )
     job = Job(request, output=output, overwrite=overwrite, memory_bytes=memory_bytes,
               threads=threads, skip_bad=skip_bad)  # fmt: skip
@@ -200,7 +200,7 @@ class Job:
         """Compute and write; see `climatology`."""
         threads = available_threads() if self.threads is None else self.threads
         if threads < 1:
-            raise Refusal(f"{threads} threads were asked for; give 1 or more.")
+            raise Refusal(f"{threads} threads were asked for; give 1 or more, or nothing for all.")
         self._check_not_an_input(archive)
         account = account or Account()
         account.threads = threads
@@ -294,6 +294,24 @@ def _dataset(schema: Schema, fields: dict[str, np.ndarray]) -> xr.Dataset:
         if "grid_mapping" in variable.attrs:
             data[name].encoding["grid_mapping"] = variable.attrs["grid_mapping"]
     return xr.Dataset(data, coords, schema.attrs)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise Refusal(f"{name} is {value!r}; it must be a whole number, such as 5.")
+    return int(value)
+
+
+def _baseline(given: Any) -> tuple[int, int]:
+    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 2:
+        raise Refusal(f"The baseline is {given!r}; it must be two years such as (1991, 2020).")
+    return _whole("The baseline's first year", given[0]), _whole("The baseline's last", given[1])
+
+
+def _extras(given: Any) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise Refusal(f"extras is {given!r}; it must be a list such as ['count', 'std'].")
+    return tuple(given)
 
 
 def _name_of(source: Any) -> str:

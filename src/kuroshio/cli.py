@@ -173,12 +173,13 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--baseline", type=int, nargs=2, default=(1991, 2020), metavar=("FIRST", "LAST"),
                        help="years, both included (default 1991 2020)")  # fmt: skip
     group.add_argument("--percentile", type=_percent, nargs="+", default=[90.0], metavar="P", help="0 to 100 (default 90)")
+    # No defaults here: argparse takes a value equal to the default for one that was not given.
     width = group.add_mutually_exclusive_group()
-    width.add_argument("--half-width", type=int, default=5, metavar="DAYS", help="days on either side of the centre (default 5)")
+    width.add_argument("--half-width", type=int, metavar="DAYS", help="days on either side of the centre (default 5)")
     width.add_argument("--window", type=int, metavar="DAYS", help="the same as a whole window, odd (11)")
     group.add_argument("--doys", metavar="DAYS", help="days of year such as 152:243 (both ends included), 335:60 or 1,60")
     smooth = group.add_mutually_exclusive_group()
-    smooth.add_argument("--smooth-width", type=int, default=31, metavar="DAYS", help="odd length of the running mean (default 31)")
+    smooth.add_argument("--smooth-width", type=int, metavar="DAYS", help="odd length of the running mean (default 31)")
     smooth.add_argument("--no-smooth", action="store_true", help="leave the daily results as they are")
     group.add_argument("--feb29", choices=("mean", "pool"), default="mean",
                        help="29 February: mean of its neighbours, or its own pool of leap years")  # fmt: skip

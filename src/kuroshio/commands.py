@@ -124,7 +124,8 @@ def _open(arguments: argparse.Namespace, bar: Any, account: Any) -> Archive:
 
 
 def _request(arguments: argparse.Namespace, year_length: int) -> Request:
-    half_width = arguments.half_width
+    half_width = 5 if arguments.half_width is None else arguments.half_width
+    smooth_width = 31 if arguments.smooth_width is None else arguments.smooth_width
     if arguments.window is not None:
         if arguments.window < 1 or arguments.window % 2 == 0:
             raise Refusal(
@@ -137,7 +138,7 @@ def _request(arguments: argparse.Namespace, year_length: int) -> Request:
         percentiles=tuple(arguments.percentile),
         half_width=half_width,
         doys=None if arguments.doys is None else parse_doys(arguments.doys, year_length),
-        smooth_width=1 if arguments.no_smooth else arguments.smooth_width,
+        smooth_width=1 if arguments.no_smooth else smooth_width,
         feb29=arguments.feb29,
         min_valid=arguments.min_valid,
         max_pad=arguments.max_pad,

@@ -110,9 +110,10 @@ def show_account(output: Any, done: Done) -> None:
     console.print(table)
     peak = peak_memory_bytes()
     memory = "" if peak is None else f"Peak memory {peak / 1e9:.1f} GB. "
+    days = "1 day" if len(done.plan.doys) == 1 else f"{len(done.plan.doys)} days"
     console.say(
         f"{done.plan.days_read:,} days read ({done.plan.read_bytes / 1e9:.1f} GB decoded), "
-        f"{len(done.plan.doys)} days of year written. {memory}"
+        f"{days} of year written. {memory}"
         f"This run was bound by {done.account.bound(done.seconds)}."
     )
 

@@ -285,7 +285,8 @@ class OutputWriter:
         return self.schema.variables[name].fill
 
     def _discard(self) -> None:
-        _remove(self._part)
+        with contextlib.suppress(OSError):  # the folder is gone, or read-only by now
+            _remove(self._part)
         _unfinished.discard(self._part)
 
     def _raise_if_failed(self) -> None:
