@@ -38,7 +38,7 @@ def run_here(*arguments: object) -> Result:
 
 def start(*arguments: object, code: str = "", **options: Any) -> subprocess.Popen:
     """`kuroshio` as a process, leader of its own session; `code` runs in it first."""
-    code += "\nimport sys\nfrom kuroshio.cli import main\nsys.exit(main())\n"
+    code = f"import sys\nsys.argv[0] = 'kuroshio'\n{code}\nfrom kuroshio.cli import main\nmain()\n"
     paths = os.pathsep.join(p or os.getcwd() for p in sys.path)
     env = {**os.environ, "PYTHONPATH": paths, **options.pop("env", {})}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}

@@ -431,7 +431,7 @@ def test_any_failure_leaves_the_old_output(days, output, suffix):
     assert left_over(output.parent) == [output.name]
 
 
-# -- what looks like one kind and is another --------------------------------------------------------
+# -- what looks like one kind and is another ------------------------------------------------------
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])
