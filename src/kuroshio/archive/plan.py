@@ -118,6 +118,7 @@ class Planner:
 
     def __init__(self, archive: Archive, request: Request, layout: Layout) -> None:
         self.archive, self.request, self.layout = archive, request, layout
+        self.shape = archive.grid.shape or (1,)  # a single series is a grid of one cell
         _check_baseline(archive, request)
         length = cal.template_length(archive.calendar)
         self.doys = request.doys or tuple(range(1, length + 1))
@@ -149,7 +150,7 @@ class Planner:
         steps = np.fromiter((s for p in archive.pieces for s in p.steps), np.int64, sum(sizes))
         self.entry_step = np.where(steps >= 0, on_axis[steps], cal.MISSING)
         self.piece_rows = np.array(
-            [(p.box[0].start, p.box[0].stop) for p in archive.pieces], np.int64
+            [(s.start, s.stop) for s in (p.box[0] if p.box else slice(0, 1) for p in archive.pieces)], np.int64
         ).reshape(-1, 2)
         if not (self.windows.steps >= 0).any():
             raise Refusal(
@@ -163,7 +164,7 @@ class Planner:
 
     def choose(self, memory_bytes: int) -> Plan:
         """The quickest cut that fits, or a Refusal with both numbers."""
-        rows = self.archive.grid.shape[0] if self.archive.grid.shape else 1
+        rows = self.shape[0]
         best: tuple[float, Plan] | None = None
         smallest = None
         block = rows
@@ -208,14 +209,14 @@ class Planner:
         keys = pool.peak(step_first[needed], last[needed])
         _, result_first, result_last, *_ = self._results(batch)
         results = pool.peak(result_first, result_last)
-        cells = block * (self.archive.grid.cells // max(self.archive.grid.shape[0], 1))
+        cells = block * (self.archive.grid.cells // self.shape[0])
         stride = self._stride(cells)
         statistics = self.layout.statistics
         outputs = min(batch, len(self.doys)) + 2
         memory = stride * (
             (keys + 1) * self.layout.key_bytes + (results + outputs) * statistics * 4 + batch * 4
         )
-        rows = self.archive.grid.shape[0] or 1
+        rows = self.shape[0]
         blocks = -(-rows // block)
         width = self.archive.dtype.itemsize
         inner = self.archive.grid.cells // rows
@@ -225,7 +226,7 @@ class Planner:
         share = np.array(
             [np.prod([s.stop - s.start for s in p.box[1:]], dtype=np.int64) / max(inner, 1)
              for p in self.archive.pieces]
-        ) if len(self.archive.grid.shape) > 1 else np.ones(len(sizes))  # fmt: skip
+        ) if len(self.shape) > 1 else np.ones(len(sizes))  # fmt: skip
         visits = (self.piece_rows[:, 1] - 1) // block - self.piece_rows[:, 0] // block + 1
         once = float((sizes * share)[used].sum()) * inner * width
         read = float((sizes * share * visits)[used].sum()) * inner * width
@@ -251,7 +252,7 @@ class Planner:
 
     def block(self, plan: Plan, number: int) -> Block:
         """The tables of one block of a chosen plan."""
-        shape = self.archive.grid.shape
+        shape = self.shape
         start = number * plan.block_rows
         stop = min(start + plan.block_rows, shape[0])
         cells = (stop - start) * (self.archive.grid.cells // shape[0])
@@ -298,7 +299,7 @@ class Planner:
                 word_rows=rows,
                 live=np.unique(rows[rows > 0]).astype(np.int32),
                 gaps=bool((rows == 0).any()),
-                least=np.maximum(np.ceil(self.request.min_valid * size - 1e-9), 1).astype(np.int32),
+                least=_least(self.request.min_valid, size),
                 result_rows=np.array([result_row[int(d)] for d in doys], np.int32),
                 leap_day=tuple(result_row[d] for d in (60, 59, 61)) if leap == i else None,
                 outputs=tuple(
@@ -442,6 +443,13 @@ def _runs(steps: np.ndarray, words_per_offset: int) -> tuple[np.ndarray, np.ndar
             words.extend(window)
         starts[i] = len(words) - len(window)
     return np.array(words), starts
+
+
+def _least(share: float, size: np.ndarray) -> np.ndarray:
+    """The smallest number of valid values n >= 1 of a pool with n / size >= share."""
+    n = np.ceil(share * size).astype(np.int64)
+    enough = np.maximum(n - 1, 0) / np.maximum(size, 1) >= share  # rounding of the product
+    return np.maximum(n - enough, 1).astype(np.int32)
 
 
 def _walk(doys: np.ndarray, length: int) -> np.ndarray:
