@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from kuroshio.archive.compress import compress_chunk
+from kuroshio.archive.low_bytes import blocks_capacity, write_blocks
 from kuroshio.archive.shuffle import shuffle
 
 DTYPES = st.sampled_from([np.int8, np.int16, np.int32, np.float32, np.float64])
@@ -50,3 +51,39 @@ def test_stored_blocks_of_every_length(count, missing):
 
 def test_land_is_nearly_free():
     assert len(compress_chunk(np.full((8, 120, 240), np.nan, np.float32))) < 10_000
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data(), st.integers(0, 40), st.integers(0, 2**32 - 1))
+def test_runs_and_copies_of_any_length_inflate(data, pieces, seed):
+    """Pieces of noise and of zeros, of lengths about every limit of the two kinds of block."""
+    rng = np.random.default_rng(seed)
+    lengths = st.one_of(
+        st.integers(0, 12), st.integers(30, 36), st.sampled_from([8191, 8192, 8193, 20_000])
+    )
+    parts = []
+    for _ in range(min(pieces, 40)):
+        length = 8 * data.draw(lengths)
+        noise = rng.integers(0, 256, length, np.uint8)
+        parts.append(noise if data.draw(st.booleans()) else np.zeros(length, np.uint8))
+    low = np.concatenate([*parts, np.empty(0, np.uint8)])
+    out = np.empty(blocks_capacity(low.size), np.uint8)
+    size = write_blocks(low, out)
+    assert size <= out.size
+    inflate = zlib.decompressobj(-15)
+    assert inflate.decompress(out[:size].tobytes()) == low.tobytes()
+    assert inflate.unconsumed_tail == b""
+    last = b"\x03\x00"  # an empty final block: what we wrote ended on a byte
+    assert inflate.decompress(last) == b""
+    assert inflate.eof
+
+
+def test_runs_of_every_length_up_to_several_matches():
+    for words in range(1, 200):
+        low = np.full(8 * (words + 2), 7, np.uint8)
+        low[8:-8] = 0
+        out = np.empty(blocks_capacity(low.size), np.uint8)
+        size = write_blocks(low, out)
+        assert zlib.decompressobj(-15).decompress(out[:size].tobytes()) == low.tobytes()
+        if words > 5:
+            assert size < 16 + 5 + 5 + 2 + words  # the run itself takes few bytes

@@ -109,19 +109,21 @@ def test_what_is_put_is_read_back(
     rows = min(cell_chunks[0], shape[0])
     band = rows * data.draw(st.integers(1, 3))
     bands = [slice(at, min(at + band, shape[0])) for at in range(0, shape[0], band)]
+    collected = []
     with (
         ThreadPoolExecutor(2) as pool,
         open_output(
-            path, schema, pool=pool, chunk_doys=chunk_doys, cell_chunks=cell_chunks
+            path, schema, pool=pool, chunk_doys=chunk_doys, cell_chunks=cell_chunks,
+            spans=lambda stage, _start, _stop, nbytes: collected.append((stage, nbytes)),
         ) as writer,
-    ):
+    ):  # fmt: skip
         write_all(writer, schema, values, bands, lambda at: data.draw(st.permutations(at)))
     dataset = read(path)
     for name, expected in values.items():
         assert dataset[name].dims == schema.variables[name].dims
         assert dataset[name].dtype == expected.dtype
         np.testing.assert_array_equal(dataset[name].values, expected)
-    assert writer.account.raw_bytes == schema.nbytes
+    assert sum(n for stage, n in collected if stage == "collect") == schema.nbytes
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 

@@ -190,8 +190,8 @@ class Job:
 
     def plan(self, archive: Archive) -> tuple[Keys, Plan]:
         """What would be done; reads a few values of float archives and nothing of others."""
-        keys, _, plan = pipeline.prepare(archive, self.request, self.budget_bytes)
-        return keys, plan
+        prepared = pipeline.prepare(archive, self.request, self.budget_bytes)
+        return prepared.keys, prepared.plan
 
     def run(
         self, archive: Archive, *, sources: str = "", progress: Progress | None = None,

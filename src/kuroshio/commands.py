@@ -65,27 +65,48 @@ def plan(arguments: argparse.Namespace) -> None:
 
 
 def info(arguments: argparse.Namespace) -> None:
-    from .info import describe_file, show
+    from .info import print_info
 
-    facts = describe_file(arguments.file)
-    if arguments.json:
-        print(json.dumps(facts, indent=1))
-    else:
-        show(facts)
+    print_info(arguments.file, as_json=arguments.json)
 
 
 def plot(arguments: argparse.Namespace) -> None:
     from .plot import plot_climatology
+    from .terminal import Bar
 
     doys = None if arguments.doys is None else parse_doys(arguments.doys, 366)
-    archive = None
-    if arguments.archive:
-        from .archive.catalog import open_archive
-
-        archive = open_archive(_one_or_list(arguments.archive), variable=arguments.var)
     point = tuple(arguments.point) if arguments.point else None
-    for path in plot_climatology(arguments.file, arguments.output, doys=doys, point=point, archive=archive):
+    samples = None
+    if arguments.archive:
+        if point is None:
+            raise Refusal("--archive shows the daily values at a point: give --point LAT LON, too.")
+        with Bar(False) as bar:
+            samples = _samples(arguments, point, bar)
+    for path in plot_climatology(arguments.file, arguments.output, doys, point, samples):
         print(path)
+
+
+def _samples(arguments: argparse.Namespace, point: tuple, bar: Any) -> tuple:
+    """Days and daily values at the cell of a climatology nearest to a point."""
+    from .archive.catalog import open_archive
+    from .archive.point import series_at
+    from .device.cpu import available_threads
+    from .output import nearest_cell, open_climatology
+
+    archive = open_archive(_one_or_list(arguments.archive), variable=arguments.var)
+    with open_climatology(arguments.file) as dataset:
+        index, _ = nearest_cell(dataset, point)
+        shape = tuple(dataset.seas.sizes[dim] for dim in dataset.seas.dims if dim != "dayofyear")
+    if archive.grid.shape != shape or set(archive.grid.dims) != set(index):
+        raise Refusal(
+            f"The archive's grid is {dict(zip(archive.grid.dims, archive.grid.shape, strict=True))} "
+            f"and the climatology's is another. Give the archive that {arguments.file} was made from."
+        )
+    cell = tuple(index[dim] for dim in archive.grid.dims)
+    return series_at(
+        archive, cell, threads=available_threads(),
+        progress=lambda done, total: bar.update("point", done, total),
+    )  # fmt: skip
 
 
 def synth(arguments: argparse.Namespace) -> None:

@@ -19,8 +19,11 @@ import numpy as np
 
 from .archive.decode import NotCodes, choose_keys, widest_keys
 from .archive.model import Archive
-from .archive.plan import Batch, Block, Layout, Plan, Planner
+from .archive.cut import choose
+from .archive.needs import Needs
+from .archive.plan import Batch, Block, Layout, Plan
 from .archive.read import Reader, Spans, sample_values
+from .archive.schedule import block_of
 from .device.cpu import Crew
 from .kernels import fill, moments, percentile, smooth
 from .keys import Keys
@@ -47,24 +50,34 @@ class Run:
     skipped: list[str] = field(default_factory=list)
 
 
-def prepare(archive: Archive, request: Request, memory_bytes: int) -> tuple[Keys, Planner, Plan]:
+@dataclass(frozen=True)
+class Prepared:
+    """All that is decided before anything is computed."""
+
+    needs: Needs
+    keys: Keys
+    layout: Layout
+    plan: Plan
+
+
+def prepare(archive: Archive, request: Request, memory_bytes: int) -> Prepared:
     """Choose the keys and the cut; reads a few pieces at most, and refuses what cannot be done."""
+    needs = Needs(archive, request, percentile.YEARS_PER_WORD)
     sample = sample_values(archive) if archive.dtype.kind == "f" else []
     keys = choose_keys(archive, sample, padded=request.max_pad > 0)
-    return keys, *_plan(archive, request, keys, memory_bytes)
+    return _with_keys(needs, keys, memory_bytes)
 
 
-def _plan(
-    archive: Archive, request: Request, keys: Keys, memory_bytes: int
-) -> tuple[Planner, Plan]:
+def _with_keys(needs: Needs, keys: Keys, memory_bytes: int) -> Prepared:
+    averaged = len(needs.request.percentiles) + 1
     layout = Layout(
         key_bytes=keys.bits // 8,
-        statistics=len(statistics(request)),
+        statistics=len(statistics(needs.request)),
+        smoothed_bytes=4 * averaged * _OUTPUTS_AT_A_TIME,
         tile_cells=percentile.tile_cells(),
         years_per_word=percentile.YEARS_PER_WORD,
     )
-    planner = Planner(archive, request, layout)
-    return planner, planner.choose(memory_bytes)
+    return Prepared(needs, keys, layout, choose(needs, layout, memory_bytes))
 
 
 def statistics(request: Request) -> list[tuple[str, int | None]]:
@@ -90,20 +103,17 @@ def run(
     `progress` is called with (pieces read, pieces to read). Raises Refusal for what cannot be
     done; whatever ends the run early, the output's context sees the exception and no thread is left.
     """
-    keys, planner, plan = prepare(archive, request, memory_bytes)
+    prepared = prepare(archive, request, memory_bytes)
     try:
-        return _run(planner, plan, keys, open_output, threads, skip_bad, spans, progress)
+        return _run(prepared, open_output, threads, skip_bad, spans, progress)
     except NotCodes:
         # Floats that began as whole multiples of 0.01 and went on as something else.
-        keys = widest_keys(archive)
-        planner, plan = _plan(archive, request, keys, memory_bytes)
-        return _run(planner, plan, keys, open_output, threads, skip_bad, spans, progress)
+        prepared = _with_keys(prepared.needs, widest_keys(archive), memory_bytes)
+        return _run(prepared, open_output, threads, skip_bad, spans, progress)
 
 
 def _run(
-    planner: Planner,
-    plan: Plan,
-    keys: Keys,
+    prepared: Prepared,
     open_output: Callable[[Plan, Keys, Executor], Any],
     threads: int,
     skip_bad: bool,
@@ -111,12 +121,13 @@ def _run(
     progress: Callable[[int, int], None] | None,
 ) -> Run:
     begin = perf_counter()
+    plan, keys = prepared.plan, prepared.keys
     result = Run(plan, keys)
-    reader = Reader(planner.archive, keys, spans, skip_bad)
+    reader = Reader(prepared.needs.archive, keys, spans, skip_bad)
     with Crew(threads) as crew, open_output(plan, keys, crew.executor) as output:
-        work = _Work(planner, plan, keys, reader, crew, output, spans, progress)
+        work = _Work(prepared, reader, crew, output, spans, progress)
         for number in range(plan.blocks):
-            work.block(planner.block(plan, number))
+            work.block(block_of(prepared.needs, prepared.layout, plan, number))
         result.skipped = sorted(set(reader.skipped))
         output.finish(result.skipped)
     result.seconds = perf_counter() - begin
@@ -128,24 +139,23 @@ class _Work:
 
     def __init__(
         self,
-        planner: Planner,
-        plan: Plan,
-        keys: Keys,
+        prepared: Prepared,
         reader: Reader,
         crew: Crew,
         output: Output,
         spans: Spans,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        self.request = planner.request
-        self.keys, self.reader, self.crew, self.output = keys, reader, crew, output
+        needs = prepared.needs
+        self.request, self.keys = needs.request, prepared.keys
+        self.reader, self.crew, self.output = reader, crew, output
         self.spans, self.progress = spans, progress
         self.statistics = statistics(self.request)
         self.averaged = len(self.request.percentiles) + 1  # of the statistics, those smoothed
-        self.kernel = percentile.compiled_for(keys.kind, *planner.windows.steps.shape[1:])
-        self.cell_shape = planner.archive.grid.shape or (1,)
-        self.words = planner.windows.steps.shape[1]
-        self.done, self.total = 0, plan.pieces * plan.blocks
+        self.words, years = needs.windows.steps.shape[1:]
+        self.kernel = percentile.compiled_for(self.keys.kind, self.words, years)
+        self.cell_shape = needs.archive.grid.shape or (1,)
+        self.done, self.total = 0, prepared.plan.pieces * prepared.plan.blocks
 
     def block(self, block: Block) -> None:
         """All batches of a block: load, compute, then smooth and put while the next one loads."""

@@ -10,7 +10,7 @@ from .errors import Refusal
 
 EXTRAS = ("count", "std", "skewness", "kurtosis")
 FEB29 = ("mean", "pool")
-LONGEST_HALF_WIDTH = 180  # beyond it a window would meet the next year's
+LONGEST_HALF_WIDTH = 179  # beyond it a 360-day year's window would meet the next year's
 SHORT_BASELINE_YEARS = 10
 
 

@@ -34,6 +34,7 @@ _WORDS = {
     "compile": "Compiling kernels (first run only)",
     "read": "Reading and computing",
     "make": "Making files",
+    "point": "Reading the point's values",
 }
 _KEYS = {
     AFFINE16: "16-bit codes",

@@ -1,18 +1,16 @@
 """One chunk of the output as HDF5 stores it: bytes shuffled, then zlib. Any reader opens it.
 
 The two low bytes of a float32 mean are noise that no compressor shrinks, yet most of the time
-would go into trying. Where a chunk is nearly all sea they are therefore put into *stored* blocks,
-and only the two high bytes are compressed; the shuffle has brought the low bytes to the front, so
-both parts make one valid stream. Where land (NaN) repeats in all four bytes, all are compressed.
+would go into trying. The shuffle has brought them to the front of the chunk; they become deflate
+blocks of copies and runs (`low_bytes`), and only the two high bytes are compressed. Both parts make
+one valid stream.
 
-Measured on 31-day smoothed means and percentiles at 0.25 degree (8 x 90 x 180 chunks), MB/s on one
-core and ratio; sea only / half land:
+Measured on 31-day smoothed means and percentiles at 0.25 degree, MB/s on one core and ratio, for
+chunks of sea only / with land in them:
 
-    libdeflate level 1, all bytes   220  1.77 / 2.7      level 6   148  1.80 / 2.8
-    ISA-L level 1, all bytes        750  1.76 / 2.67
-    ISA-L level 1, two high bytes  1930  1.77 / 1.82     level 0  2000  1.73 / 1.78
-
-ISA-L at level 1 it is, and the stored blocks where less than one value in ten is missing.
+    libdeflate level 1, all bytes     220  1.77 / 2.7      level 6   148  1.80 / 2.8
+    ISA-L level 1, all bytes          750  1.76 / 2.6
+    ISA-L level 1, two high bytes    1450  1.75 / 2.5      (shuffle included)
 """
 
 from __future__ import annotations
@@ -24,12 +22,12 @@ import deflate
 import numpy as np
 from isal import isal_zlib
 
+from .low_bytes import blocks_capacity, write_blocks
 from .shuffle import shuffle
 
 LEVEL = 1
-SPARE_SHARE = 0.1  # of missing values, up to which the low bytes are stored
 _HEADER = b"\x78\x01"  # zlib, 32 KiB window, fastest
-_LONGEST_STORED = 65535
+_RAW = -15  # window bits of a stream without zlib's header and checksum
 
 
 class _Scratch(threading.local):
@@ -37,7 +35,7 @@ class _Scratch(threading.local):
 
     def __init__(self) -> None:
         self.planes = np.empty((0, 0), np.uint8)
-        self.stream = bytearray()
+        self.stream = np.empty(0, np.uint8)
 
 
 _scratch = _Scratch()
@@ -53,26 +51,24 @@ def compress_chunk(values: np.ndarray) -> bytes | memoryview:
     if _scratch.planes.shape != shape:
         _scratch.planes = np.empty(shape, np.uint8)
     planes = shuffle(values, _scratch.planes)
-    if values.dtype == np.float32 and np.isnan(values).mean() <= SPARE_SHARE:
-        return _half_stored(planes)
+    if values.dtype == np.float32 and values.size % 4 == 0:
+        return _low_and_high(planes)
     return isal_zlib.compress(planes.data, LEVEL)
 
 
-def _half_stored(planes: np.ndarray) -> memoryview:
-    """A zlib stream of all planes, the lower half of them in stored blocks."""
+def _low_and_high(planes: np.ndarray) -> memoryview:
+    """A zlib stream of all planes, the lower half of them as copies and runs."""
     half = len(planes) // 2
-    low = planes[:half].reshape(-1).data
-    parts: list[bytes | memoryview] = [_HEADER]
-    for start in range(0, len(low), _LONGEST_STORED):
-        block = low[start : start + _LONGEST_STORED]
-        parts += [struct.pack("<BHH", 0, len(block), len(block) ^ 0xFFFF), block]
-    parts.append(isal_zlib.compress(planes[half:].data, LEVEL, -15))
-    parts.append(struct.pack(">I", deflate.adler32(planes.data)))
-    size = sum(map(len, parts))
-    if len(_scratch.stream) < size:
-        _scratch.stream = bytearray(size + size // 8)
-    at = 0
-    for part in parts:
-        _scratch.stream[at : at + len(part)] = part
-        at += len(part)
-    return memoryview(_scratch.stream)[:size]
+    low = planes[:half].reshape(-1)
+    high = isal_zlib.compress(planes[half:].data, LEVEL, _RAW)
+    tail = high + struct.pack(">I", deflate.adler32(planes.data))
+    capacity = len(_HEADER) + blocks_capacity(low.size) + len(tail)
+    if _scratch.stream.size < capacity:
+        _scratch.stream = np.empty(capacity + capacity // 4, np.uint8)
+    stream = _scratch.stream
+    start = len(_HEADER)
+    stop = start + write_blocks(low, stream[start:])
+    view = stream.data
+    view[:start] = _HEADER
+    view[stop : stop + len(tail)] = tail
+    return view[: stop + len(tail)]

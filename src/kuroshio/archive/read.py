@@ -11,7 +11,7 @@ import math
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import deflate
@@ -21,9 +21,10 @@ from ..keys import AFFINE16, Keys
 from .badfile import BadFile
 from .decode import shuffled_int16_to_keys, to_keys, unshuffle
 from .fetch import fetch
-from .model import Archive, ByteRange, Piece
+from .model import Archive, ArraySlice, ByteRange, FileSlice, Piece
 from .plan import Block, Load
 
+_SAMPLE_STEPS = 8
 Spans = Callable[[str, float, float, int], None]  # (stage, start_s, stop_s, bytes)
 
 
@@ -77,9 +78,7 @@ class Reader:
             if not self.skip_bad:
                 raise
             self.skipped.append(f"{problem.path}: {problem.reason}")
-            for row in load.rows:
-                if row >= 0:
-                    self._target(piece, block, buffer, row)[...] = 0
+            self._target(piece, block, buffer)[[row for row in load.rows if row >= 0]] = 0
             return 0
         size = math.prod(s.stop - s.start for s in piece.box) * len(load.rows)
         nbytes = size * self.archive.dtype.itemsize
@@ -163,25 +162,24 @@ class Reader:
         box = (slice(low - top, high - top), *(slice(0, s.stop - s.start) for s in piece.box[1:]))
         if not piece.box:
             values = values.reshape(-1, 1)
-        for time, row in enumerate(rows):
-            if row < 0:
-                continue
-            source = np.ascontiguousarray(values[time][box])
-            target = self._target(piece, block, buffer, row)
-            if target.flags.c_contiguous:
-                to_keys(source.reshape(-1), piece.packing, self.keys, target.reshape(-1))
-            else:
-                keys = np.empty(source.size, self.keys.dtype)
-                to_keys(source.reshape(-1), piece.packing, self.keys, keys)
-                target[...] = keys.reshape(source.shape)
+        target = self._target(piece, block, buffer)
+        if len(rows) == 1 and rows[0] >= 0 and target[rows[0]].flags.c_contiguous:
+            source = np.ascontiguousarray(values[0][box]).reshape(-1)
+            to_keys(source, piece.packing, self.keys, target[rows[0]].reshape(-1))
+            return
+        source = np.ascontiguousarray(values[(slice(None), *box)])
+        keys = np.empty(source.size, self.keys.dtype)
+        to_keys(source.reshape(-1), piece.packing, self.keys, keys)
+        places = np.array(rows)
+        target[places[places >= 0]] = keys.reshape(source.shape)[places >= 0]
 
-    def _target(self, piece: Piece, block: Block, buffer: np.ndarray, row: int) -> np.ndarray:
-        """The view of a key row that a piece's box takes within the block."""
+    def _target(self, piece: Piece, block: Block, buffer: np.ndarray) -> np.ndarray:
+        """The view (key row, *cells) that a piece's box takes of the buffer within the block."""
         shape = self.archive.grid.shape or (1,)
-        grid = buffer[row, : block.cells].reshape(-1, *shape[1:])
+        grid = buffer[:, : block.cells].reshape(len(buffer), -1, *shape[1:])
         _, low, high = self._overlap(piece, block)
         start = block.rows.start
-        return grid[(slice(low - start, high - start), *piece.box[1:])]
+        return grid[(slice(None), slice(low - start, high - start), *piece.box[1:])]
 
     @staticmethod
     def _overlap(piece: Piece, block: Block) -> tuple[int, int, int]:
@@ -196,7 +194,20 @@ def sample_values(archive: Archive, count: int = 3) -> list[np.ndarray]:
     sample = []
     for pick in picks:
         try:
-            sample.append(fetch(archive.pieces[pick].where))
+            sample.append(fetch(_head(archive.pieces[pick].where)))
         except BadFile:  # the run itself will meet it and say so, or skip it
             continue
     return sample
+
+
+def _head(where: ByteRange | FileSlice | ArraySlice) -> ByteRange | FileSlice | ArraySlice:
+    """The first few time steps of a piece, where it can be had in parts."""
+    if isinstance(where, ByteRange) or where.time_axis is None:
+        return where
+    # Dropped dimensions are integers and vanish; the time axis counts those that stay.
+    kept = [i for i, part in enumerate(where.index) if isinstance(part, slice)]
+    axis = kept[where.time_axis]
+    times = where.index[axis]
+    assert isinstance(times, slice)
+    few = slice(times.start, min(times.stop, times.start + _SAMPLE_STEPS))
+    return replace(where, index=(*where.index[:axis], few, *where.index[axis + 1 :]))

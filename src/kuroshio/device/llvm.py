@@ -84,7 +84,7 @@ class Emitter:
         if function is None:
             kind = ir.FunctionType(ir.VoidType(), [pointer.type, i32, i32, i32])
             function = ir.Function(self.b.module, kind, name)
-        self.b.call(function, [pointer, i32(0), i32(3), i32(1)])  # read, keep, data
+        self.b.call(function, [pointer, i32(0), i32(2), i32(1)])  # read, second cache, data
 
     # -- the operations of the lists ------------------------------------------------------------
 

@@ -227,7 +227,7 @@ def _draw_graticule(axes: Axes, plane: Plane) -> None:
     """Lines of equal latitude and longitude; not across the seam where longitude jumps."""
     assert plane.graticule is not None
     latitude, longitude = plane.graticule
-    line: dict[str, Any] = {"colors": "0.6", "linewidths": 0.8}
+    line: dict[str, Any] = {"colors": "0.6", "linewidths": 0.8, "linestyles": "solid"}
     drawn = [axes.contour(plane.x, plane.y, latitude, levels=_round_levels(latitude, 5), **line)]
     # Near Greenwich in longitudes from -180, near the date line in those from 0.
     for lon, middle in (((longitude + 180) % 360 - 180, 0), (longitude % 360, 180)):

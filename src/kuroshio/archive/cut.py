@@ -1,0 +1,137 @@
+"""How a job is cut: days of year at a time, and blocks of the grid, within a memory budget."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import Refusal
+from . import pool
+from .needs import NEVER, Needs, warnings_of
+from .plan import Layout, Plan
+
+BATCHES = (24, 16, 12, 8, 6, 4, 3, 2, 1)  # days of year computed at a time
+LINE_BYTES = 64
+
+# Rates of one ordinary thread, only to weigh cuts against each other.
+_DECODE_BYTES_PER_S = 1e9
+_TRANSPOSE_S = 7e-9  # a cell and word
+_FRESH_MEMORY_S_PER_GB = 1.0
+
+
+def choose(needs: Needs, layout: Layout, memory_bytes: int) -> Plan:
+    """The quickest cut that fits, or a Refusal with both numbers."""
+    sizes = _Sizes(needs, layout)
+    block, best, smallest = sizes.shape[0], None, 0
+    while block:
+        plans = [sizes.plan(block, batch) for batch in BATCHES]
+        smallest = min(plan.memory_bytes for plan in plans)
+        fitting = [plan for plan in plans if plan.memory_bytes <= memory_bytes]
+        best = min([*fitting, *([best] if best else [])], key=sizes.cost, default=None)
+        # Smaller blocks can only help where whole chunks were kept too long for lack of memory.
+        if best and (best.amplification == 1.0 or block < best.block_rows // 2):
+            break
+        block = sizes.next_block(block)
+    if best is None:
+        cells = needs.archive.grid.cells // sizes.shape[0]
+        raise Refusal(
+            f"There is not enough memory: the smallest block (one row of the grid, {cells:,} cells) "
+            f"needs {smallest / 1e9:.2g} GB and {memory_bytes / 1e9:.2g} GB may be used. Raise "
+            "--memory (memory_bytes), close other programs, narrow the window or ask for fewer "
+            "days of year at a time."
+        )
+    return best
+
+
+def stride_cells(cells: int, layout: Layout) -> int:
+    """Cells a row takes, padded to whole tiles and to an odd number of cache lines.
+
+    Rows a multiple of many cache lines apart would all compete for the same few cache sets.
+    """
+    per_line = max(LINE_BYTES // layout.key_bytes, layout.tile_cells)
+    return (-(-cells // per_line) | 1) * per_line
+
+
+class _Sizes:
+    """Bytes and rows of an archive's pieces, and what a cut of them costs."""
+
+    def __init__(self, needs: Needs, layout: Layout) -> None:
+        self.needs, self.layout = needs, layout
+        archive = needs.archive
+        self.shape = archive.grid.shape or (1,)
+        self.rows = piece_rows(needs)
+        self.inner = archive.grid.cells // self.shape[0]
+        times = np.diff(needs.entry_edges)
+        across = np.fromiter(
+            (np.prod([s.stop - s.start for s in p.box[1:]], dtype=np.int64) for p in archive.pieces),
+            np.int64, len(archive.pieces),
+        )  # fmt: skip
+        self.nbytes = times * np.diff(self.rows)[:, 0] * across * archive.dtype.itemsize
+        starts = np.unique(self.rows[:, 0])
+        self.chunk_rows = int(np.diff(starts).max()) if starts.size > 1 else 0
+        self._lifetimes: dict[int, tuple] = {}
+
+    def plan(self, block: int, batch: int) -> Plan:
+        key_rows, result_rows, used, days_read = self._of_batch(batch)
+        needs, layout = self.needs, self.layout
+        stride = stride_cells(block * self.inner, layout)
+        memory = stride * (
+            (key_rows + 1) * layout.key_bytes
+            + result_rows * layout.statistics * 4
+            + batch * 4  # counts
+            + layout.smoothed_bytes
+        )
+        visits = (self.rows[:, 1] - 1) // block - self.rows[:, 0] // block + 1
+        once, read = int(self.nbytes[used].sum()), int((self.nbytes * visits)[used].sum())
+        return Plan(
+            doys=needs.doys,
+            walk=tuple(needs.order.tolist()),
+            block_rows=block,
+            batch=batch,
+            blocks=-(-self.shape[0] // block),
+            memory_bytes=memory,
+            read_bytes=read,
+            amplification=read / once if once else 1.0,
+            pieces=int(used.sum()),
+            days_read=days_read,
+            days_missing=needs.days_missing,
+            warnings=warnings_of(needs.archive, needs.request),
+        )
+
+    def cost(self, plan: Plan) -> float:
+        """Seconds of an imagined thread; fresh memory costs time, too."""
+        words = self.needs.windows.steps.shape[1]
+        transposed = plan.computed * (1 + (words - 1) / plan.batch) * self.needs.archive.grid.cells
+        return (
+            plan.read_bytes / _DECODE_BYTES_PER_S
+            + transposed * _TRANSPOSE_S
+            + plan.memory_bytes / 1e9 * _FRESH_MEMORY_S_PER_GB
+        )
+
+    def next_block(self, block: int) -> int:
+        """The next smaller cut: whole chunks of the archive while there are any; 0 after one row."""
+        half = block // 2
+        if self.chunk_rows and block > self.chunk_rows:
+            return max(-(-half // self.chunk_rows) * self.chunk_rows if half else 0, self.chunk_rows)
+        return half
+
+    def _of_batch(self, batch: int) -> tuple:
+        if batch not in self._lifetimes:
+            needs = self.needs
+            first, last = needs.of_steps(batch)
+            loaded = needs.of_pieces(first)
+            arrival = needs.arrival(loaded, first)
+            needed = last >= 0
+            ready, end, _ = needs.of_results(batch)
+            self._lifetimes[batch] = (
+                pool.peak(arrival[needed], last[needed]),
+                pool.peak(np.array(list(ready.values())), np.array(list(end.values()))),
+                loaded < NEVER,
+                int((needed & needs.present).sum()),
+            )
+        return self._lifetimes[batch]
+
+
+def piece_rows(needs: Needs) -> np.ndarray:
+    """(piece, 2): first and last-plus-one row of the first cell dimension of every piece."""
+    boxes = (p.box[0] if p.box else slice(0, 1) for p in needs.archive.pieces)
+    return np.array([(s.start, s.stop) for s in boxes], np.int64).reshape(-1, 2)

@@ -1,0 +1,172 @@
+"""Which days a request needs, and from which batch to which they must be in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import calendar as cal
+from ..errors import Refusal
+from ..request import SHORT_BASELINE_YEARS, Request
+from .model import Archive
+
+NEVER = np.iinfo(np.int64).max // 2
+
+
+class Needs:
+    """The windows of a request on an archive, and the lifetimes that follow for a batch size.
+
+    doys       days of year of the output
+    order      days of year to compute, in the order of the walk
+    averaged   (output, width) template days whose mean an output is
+    axis       day numbers: the archive's, or with gap filling every day of the series
+    windows    calendar.Windows of `order`, with steps on the axis
+    entry_*    a time index of a piece each: its piece, and its step on the axis (-1: not wanted)
+    """
+
+    def __init__(self, archive: Archive, request: Request, years_per_word: int) -> None:
+        self.archive, self.request = archive, request
+        _check_baseline(archive, request)
+        length = cal.template_length(archive.calendar)
+        if request.smooth_width > length:
+            raise Refusal(
+                f"The smoothing width {request.smooth_width} is longer than the year ({length} days)."
+            )
+        self.doys = request.doys or tuple(range(1, length + 1))
+        half = (request.smooth_width - 1) // 2
+        self.averaged = (np.asarray(self.doys)[:, None] - 1 + np.arange(-half, half + 1)) % length + 1
+        needed = np.unique(self.averaged)
+        leap_day_from_neighbours = archive.calendar == "standard" and request.feb29 == "mean"
+        self.leap_day = leap_day_from_neighbours and cal.LEAP_DAY in needed
+        if self.leap_day:
+            neighbours = [cal.LEAP_DAY - 1, cal.LEAP_DAY + 1]
+            needed = np.setdiff1d(np.union1d(needed, neighbours), [cal.LEAP_DAY])
+        self.order = _walk(needed, length)
+
+        days = archive.days
+        # With gap filling a missing day is a row like any other, so the axis has no holes.
+        self.axis = np.arange(days[0], days[-1] + 1) if request.max_pad else days
+        self.windows = cal.windows(
+            self.axis, archive.calendar, request.baseline, request.half_width, self.order, years_per_word
+        )
+        self._check_overlap()
+        self._first, self._last = self._positions()
+
+        sizes = np.fromiter((len(p.steps) for p in archive.pieces), np.int64, len(archive.pieces))
+        steps = np.fromiter((s for p in archive.pieces for s in p.steps), np.int64, int(sizes.sum()))
+        self.entry_piece = np.repeat(np.arange(sizes.size), sizes)
+        self.entry_edges = np.concatenate([[0], sizes.cumsum()])
+        self.entry_step = np.where(steps >= 0, np.searchsorted(self.axis, days)[steps], cal.MISSING)
+        self.present = np.zeros(self.axis.size, bool)
+        self.present[self.entry_step[self.entry_step >= 0]] = True
+
+    @property
+    def days_missing(self) -> int:
+        """Days within the windows, counted for each, that the archive lacks."""
+        return int(self.windows.size.sum() - (self.windows.steps >= 0).sum())
+
+    # -- lifetimes, for batches of `batch` days of year -------------------------------------------
+
+    def of_steps(self, batch: int) -> tuple[np.ndarray, np.ndarray]:
+        """First and last batch that needs each step in memory (NEVER and -1: none)."""
+        first, last = self.of_members(batch), self._last // batch
+        pad = self.request.max_pad
+        if pad:
+            # A day is filled when first needed, from neighbours that must be there by then.
+            member = first.copy()
+            for shift in range(-pad, pad + 1):
+                source = np.arange(self.axis.size) + shift
+                good = (source >= 0) & (source < self.axis.size)
+                there = good & (member < NEVER)
+                np.maximum.at(last, source[there], member[there])
+                np.minimum.at(first, source[good], member[good])
+        return first, last
+
+    def of_members(self, batch: int) -> np.ndarray:
+        """First batch in which each step belongs to a window."""
+        return np.where(self._last >= 0, self._first // batch, NEVER)
+
+    def of_pieces(self, first: np.ndarray) -> np.ndarray:
+        """The batch that loads each piece, given the first of each step."""
+        result = np.full(len(self.archive.pieces), NEVER)
+        good = self.entry_step >= 0
+        np.minimum.at(result, self.entry_piece[good], first[self.entry_step[good]])
+        return result
+
+    def arrival(self, piece_first: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """The batch from which on each step is in memory: a piece brings all its steps along."""
+        result = first.copy()
+        good = self.entry_step >= 0
+        np.minimum.at(result, self.entry_step[good], piece_first[self.entry_piece[good]])
+        return result
+
+    def of_results(self, batch: int) -> tuple[dict[int, int], dict[int, int], np.ndarray]:
+        """First and last batch of each template day's result, and when each output is finished."""
+        ready = {int(d): i // batch for i, d in enumerate(self.order)}
+        if self.leap_day:
+            ready[cal.LEAP_DAY] = max(ready[cal.LEAP_DAY - 1], ready[cal.LEAP_DAY + 1])
+        table = np.zeros(max(ready) + 1, np.int64)
+        table[list(ready)] = list(ready.values())
+        finished = table[self.averaged].max(axis=1)
+        end = table.copy()
+        if self.leap_day:
+            end[[cal.LEAP_DAY - 1, cal.LEAP_DAY + 1]] = ready[cal.LEAP_DAY]
+        np.maximum.at(end, self.averaged, finished[:, None])
+        return ready, {d: int(end[d]) for d in ready}, finished
+
+    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and last place in the walk of the windows that hold each step (-1 in last: none)."""
+        flat = self.windows.steps.reshape(self.order.size, -1)
+        place = np.broadcast_to(np.arange(self.order.size)[:, None], flat.shape)
+        inside = flat >= 0
+        first = np.full(self.axis.size, NEVER)
+        last = np.full(self.axis.size, -1)
+        np.minimum.at(first, flat[inside], place[inside])
+        np.maximum.at(last, flat[inside], place[inside])
+        return first, last
+
+    def _check_overlap(self) -> None:
+        if (self.windows.steps >= 0).any():
+            return
+        name, days = self.archive.calendar, self.archive.days
+        raise Refusal(
+            f"No day of the baseline {self.request.baseline[0]}-{self.request.baseline[1]} and the "
+            f"days of year asked for is in the data, which runs from {cal.iso_date(name, int(days[0]))} "
+            f"to {cal.iso_date(name, int(days[-1]))}. Choose another baseline or other days."
+        )
+
+
+def _walk(doys: np.ndarray, length: int) -> np.ndarray:
+    """The days in circular order, starting after the longest stretch that is not needed."""
+    if doys.size == length:
+        return doys
+    gaps = np.diff(doys, append=doys[0] + length)
+    return np.roll(doys, -(int(np.argmax(gaps)) + 1))
+
+
+def _check_baseline(archive: Archive, request: Request) -> None:
+    first, last = (
+        int(cal.year_and_dayofyear(archive.calendar, archive.days[i : i + 1])[0][0])
+        for i in (0, archive.days.size - 1)
+    )
+    if request.baseline[1] < first or request.baseline[0] > last:
+        raise Refusal(
+            f"The baseline {request.baseline[0]}-{request.baseline[1]} is not in the data, which "
+            f"covers the years {first} to {last}. Give --baseline FIRST LAST within them."
+        )
+
+
+def warnings_of(archive: Archive, request: Request) -> tuple[str, ...]:
+    found: list[str] = []
+    years, _ = cal.year_and_dayofyear(archive.calendar, archive.days)
+    inside = np.unique(years[(years >= request.baseline[0]) & (years <= request.baseline[1])])
+    if inside.size < request.years:
+        found.append(
+            f"The data covers {inside.size} of the {request.years} baseline years "
+            f"{request.baseline[0]}-{request.baseline[1]}; the others count as missing."
+        )
+    if inside.size < SHORT_BASELINE_YEARS:
+        found.append(
+            f"A baseline of {inside.size} years is short: thresholds need about 30 "
+            f"(at least {SHORT_BASELINE_YEARS}) to be steady."
+        )
+    return tuple(found)
