@@ -44,6 +44,8 @@ def netcdf_variables(path: str) -> Iterator[Mapping[str, Var]]:
 
     try:
         dataset = netCDF4.Dataset(path)
+    except UnicodeEncodeError as error:
+        raise BadFile(path, "its path is no UTF-8 text, which the netCDF library needs") from error
     except (OSError, RuntimeError) as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise BadFile(path, text) from error
