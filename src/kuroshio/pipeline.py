@@ -26,6 +26,7 @@ from .archive.read import Reader, Spans, sample_values
 from .archive.schedule import block_of
 from .device.cpu import Crew
 from .kernels import fill, moments, percentile, smooth
+from .kernels.percentile_vectors import YEARS_PER_WORD
 from .keys import Keys
 from .request import Request
 
@@ -62,7 +63,7 @@ class Prepared:
 
 def prepare(archive: Archive, request: Request, memory_bytes: int) -> Prepared:
     """Choose the keys and the cut; reads a few pieces at most, and refuses what cannot be done."""
-    needs = Needs(archive, request, percentile.YEARS_PER_WORD)
+    needs = Needs(archive, request, YEARS_PER_WORD)
     sample = sample_values(archive) if archive.dtype.kind == "f" else []
     keys = choose_keys(archive, sample, padded=request.max_pad > 0)
     return _with_keys(needs, keys, memory_bytes)
@@ -75,7 +76,7 @@ def _with_keys(needs: Needs, keys: Keys, memory_bytes: int) -> Prepared:
         statistics=len(statistics(needs.request)),
         smoothed_bytes=4 * averaged * _OUTPUTS_AT_A_TIME,
         tile_cells=percentile.tile_cells(),
-        years_per_word=percentile.YEARS_PER_WORD,
+        years_per_word=YEARS_PER_WORD,
     )
     return Prepared(needs, keys, layout, choose(needs, layout, memory_bytes))
 
