@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from pathlib import Path
 
@@ -174,6 +175,8 @@ def test_a_short_baseline_is_a_warning(years, output):
 def test_not_enough_memory_says_both_numbers(years, output):
     result = climatology(years, output, "--memory", "2K")
     assert_refused(result, "not enough memory", "smallest block", "--memory")
+    needed, allowed = re.search(r"needs (\S+) GB and (\S+) GB may", result.err).groups()
+    assert float(needed) > float(allowed) == 2e-6
 
 
 def test_memory_that_the_system_does_not_give(years, output, monkeypatch):

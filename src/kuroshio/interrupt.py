@@ -32,7 +32,7 @@ class Stopped(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def stopping_on_signals() -> Iterator[None]:
-    """Within, the first signal raises Stopped in the main thread and later ones are ignored."""
+    """Within, the first signal raises Stopped in the main thread; those after it are ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
@@ -41,10 +41,13 @@ def stopping_on_signals() -> Iterator[None]:
     before = {n: h for n in caught if (h := signal.getsignal(n)) not in (signal.SIG_IGN, None)}
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    over = threading.Event()
+    over, stopped = threading.Event(), threading.Event()
     watcher = threading.Thread(target=_watch, args=(reading, over), daemon=True)
 
     def stop(number: int, _: FrameType | None) -> None:
+        if stopped.is_set():
+            return  # it came at the same time as the first
+        stopped.set()
         for each in before:
             signal.signal(each, signal.SIG_IGN)
         raise Stopped(number)
@@ -59,7 +62,8 @@ def stopping_on_signals() -> Iterator[None]:
         over.set()
         signal.set_wakeup_fd(heard_before)
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if not stopped.is_set():
+                signal.signal(number, handler)
         os.close(writing)  # the watcher reads the end, unless a signal came first
 
 

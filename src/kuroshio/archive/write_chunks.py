@@ -19,11 +19,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class OutputWriter:
         self._open = False
         _unfinished.add(self._part)
         try:
-            self._store: Store = make_store(self._part, schema, chunks)
+            self._store: Store = _shielded(make_store, self._part, schema, chunks)
         except BaseException as error:
             self._discard()
             self._refuse_if_unwritable(error)
@@ -167,7 +167,7 @@ class OutputWriter:
                 name, lead, start = next(iter(self._groups))
                 raise RuntimeError(f"{name}, chunk {lead}, rows from {start}: days are missing")
             self._open = False
-            self._store.finish(self._late_attrs)
+            _shielded(self._store.finish, self._late_attrs)
             _replace(self._part, self.path)
             _unfinished.discard(self._part)
         except BaseException as error:
@@ -311,6 +311,15 @@ class OutputWriter:
             f"{size_text(self.schema.nbytes)} and {size_text(free)} are free now that the partial "
             "output is removed. Free space, choose another disk, or ask for fewer days of year."
         ) from error
+
+
+def _shielded(task: Callable[..., Any], *args: Any) -> Any:
+    """The task's result; an interrupt is heard once it has ended.
+
+    Zarr works in a thread of its own, which an exception here would leave writing.
+    """
+    with ThreadPoolExecutor(1) as thread:  # leaving it waits
+        return thread.submit(task, *args).result()
 
 
 def remove_unfinished() -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from .compress import compress_chunk
 from .describe import Schema
+from .locks import LIBRARIES
 from .model import Field
 
 _FIRST_BYTES = 1 << 16  # of a skeleton; it grows as it must
@@ -26,7 +27,9 @@ class NetcdfStore:
     """A NetCDF-4 file being filled; see `write_chunks.Store`."""
 
     def __init__(self, path: Path, schema: Schema, chunks: tuple[int, ...]):
-        path.write_bytes(_skeleton(schema, chunks))
+        with LIBRARIES:
+            skeleton = _skeleton(schema, chunks)
+        path.write_bytes(skeleton)
         self._file = h5py.File(path, "r+")
         for name, variable in schema.variables.items():
             self._file[name].resize(schema.shape(name))
