@@ -1,4 +1,4 @@
-"""Interrupted runs, full disks, several runs at once: nothing half-written, nothing left running."""
+"""Interrupted runs, full disks, several runs at once: nothing half-written, nothing left behind."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from archive_files import write_series
-from cli_runs import Result, assert_refused, daily_codes, left_over, run, run_here, start
 
 import kuroshio as ks
+from archive_files import write_series
+from cli_runs import Result, assert_refused, daily_codes, left_over, run, run_here, start
 from kuroshio import Refusal
 from kuroshio.api import Job
 from kuroshio.archive.catalog import open_archive
@@ -84,7 +84,7 @@ def stop(process: subprocess.Popen, number: signal.Signals) -> tuple[Result, flo
 
 
 def assert_alone(process: subprocess.Popen) -> None:
-    """No process is left of the session that the ended one led, but for the dead of a moment ago."""
+    """No process is left of the session that the ended one led."""
     end = time.monotonic() + 0.5
     while time.monotonic() < end:
         with contextlib.suppress(ProcessLookupError):
@@ -93,7 +93,7 @@ def assert_alone(process: subprocess.Popen) -> None:
                 ["ps", "-o", "state=", "-s", str(process.pid)], capture_output=True, text=True,
                 check=False,
             ).stdout.split()  # fmt: skip
-            if set(states) - {"Z"}:
+            if set(states) - {"Z"}:  # those of the dead remain until somebody asks for them
                 time.sleep(0.02)
                 continue
         return
@@ -160,8 +160,8 @@ def test_a_signal_while_worker_processes_look_at_the_files(archive, place, tmp_p
 
 def test_a_signal_while_kernels_are_compiled(archive, warm, place, tmp_path):
     """The compiler cannot be interrupted; the process ends all the same."""
-    process = start("climatology", archive, *YEARS, "-o", place / "c.nc",
-                    env={"KUROSHIO_CACHE_DIR": str(warm), "NUMBA_CACHE_DIR": str(tmp_path)})  # fmt: skip
+    env = {"KUROSHIO_CACHE_DIR": str(warm), "NUMBA_CACHE_DIR": str(tmp_path)}
+    process = start("climatology", archive, *YEARS, "-o", place / "c.nc", env=env)
     wait_for(lambda: left_over(place), process)
     time.sleep(0.3)
     assert_stopped(stop(process, signal.SIGINT), signal.SIGINT)

@@ -32,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         arguments = build_parser().parse_args(argv)
         with stopping_on_signals():
             arguments.run(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except Refusal as refusal:
         complain(str(refusal))
         sys.exit(2)
