@@ -65,6 +65,8 @@ def _open_netcdf(path: str) -> Any:
         raise BadFile(path, "its path is no UTF-8 text, which the netCDF library needs") from error
     except (OSError, RuntimeError) as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        if "Unknown file format" in text:
+            text = "it is neither a NetCDF nor an HDF5 file"
         raise BadFile(path, text) from error
 
 
