@@ -141,6 +141,15 @@ def test_a_reader_that_goes_away_is_no_error(years, tmp_path, command):
     assert "BrokenPipe" not in done.err
 
 
+def test_no_standard_output_at_all(years, tmp_path):
+    """kuroshio ... >&-"""
+    closed = "import os\nos.close(1)\nsys.stdout = None\n"
+    for options in ([], ["--json"], ["-q"]):
+        done = run("climatology", years, *BASELINE, "--doys", 1, *options, "--overwrite", "-o",
+                   tmp_path / "c.nc", code=closed)  # fmt: skip
+        assert done.status == 0, done
+
+
 def test_closed_standard_error(years, tmp_path):
     reading, writing = os.pipe()
     os.close(reading)

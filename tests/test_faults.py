@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import pty
 import random
 import shutil
 import signal
@@ -85,20 +86,14 @@ def stop(process: subprocess.Popen, number: signal.Signals) -> tuple[Result, flo
 
 def assert_alone(process: subprocess.Popen) -> None:
     """No process is left of the session that the ended one led."""
+    command = ["ps", "-o", "pid=,state=,args=", "-s", str(process.pid)]
     end = time.monotonic() + 0.5
-    while time.monotonic() < end:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, 0)
-            states = subprocess.run(
-                ["ps", "-o", "state=", "-s", str(process.pid)], capture_output=True, text=True,
-                check=False,
-            ).stdout.split()  # fmt: skip
-            if set(states) - {"Z"}:  # those of the dead remain until somebody asks for them
-                time.sleep(0.02)
-                continue
-        return
-    os.killpg(process.pid, signal.SIGKILL)
-    pytest.fail("a process was left behind")
+    left = ["unknown"]
+    while left and time.monotonic() < end:
+        lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        # What is dead remains listed until somebody asks for it.
+        left = [line for line in lines.splitlines() if line.split()[1] != "Z"]
+    assert not left
 
 
 def assert_stopped(ended: tuple[Result, float], number: signal.Signals) -> None:
@@ -156,6 +151,60 @@ def test_a_signal_while_worker_processes_look_at_the_files(archive, place, tmp_p
     wait_for(lambda: children.read_text().strip(), process)
     assert_stopped(stop(process, signal.SIGTERM), signal.SIGTERM)
     assert left_over(place) == []
+
+
+@pytest.mark.parametrize("attempt", range(2))
+def test_ctrl_c_reaches_all_processes_of_a_terminal(archive, place, tmp_path, attempt):
+    """Workers that have just been started say nothing of it."""
+    process = start("climatology", archive, *YEARS, "-o", place / "c.nc",
+                    env={"KUROSHIO_CACHE_DIR": str(tmp_path / "cache")})  # fmt: skip
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if children.exists():
+        wait_for(lambda: children.read_text().strip(), process)
+    time.sleep(random.uniform(0, 0.3))
+    begun = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    ended = Result(process.returncode, out.decode(), err.decode()), time.monotonic() - begun
+    assert_stopped(ended, signal.SIGINT)
+    assert_alone(process)
+
+
+def test_ctrl_c_under_a_progress_bar(archive, warm, place):
+    """The terminal is as it was: the cursor is back, whichever way the process ended."""
+    for code in (SLOW_DISK, SLOW_DISK.replace("0.02", "1000")):
+        ours, theirs = pty.openpty()
+        env = {"KUROSHIO_CACHE_DIR": str(warm), "TERM": "xterm"}
+        process = start("climatology", archive, *YEARS, "-o", place / "c.nc", code=code,
+                        stderr=theirs, env=env)  # fmt: skip
+        os.close(theirs)
+        wait_for(lambda: left_over(place), process)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        said = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while True:
+                said += os.read(ours, 4096)
+        os.close(ours)
+        assert process.wait(10) == 130
+        process.communicate()
+        assert b"\x1b[?25l" in said  # hidden by the bar
+        assert said.rfind(b"\x1b[?25h") > said.rfind(b"\x1b[?25l")
+        assert b"Stopped. Nothing half-written" in said
+        assert b"Traceback" not in said
+        assert left_over(place) == []
+
+
+def test_what_is_ignored_stays_ignored(archive, warm, place):
+    """nohup kuroshio ..."""
+    ignore = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    process = start("climatology", archive, *YEARS, "-q", "-o", place / "c.nc", code=ignore,
+                    env={"KUROSHIO_CACHE_DIR": str(warm)})  # fmt: skip
+    wait_for(lambda: left_over(place), process)
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert left_over(place) == ["c.nc"]
 
 
 def test_a_signal_while_kernels_are_compiled(archive, warm, place, tmp_path):

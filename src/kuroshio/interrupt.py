@@ -76,7 +76,8 @@ def _watch(reading: int, over: threading.Event) -> None:
     writing = sys.modules.get("kuroshio.archive.write_chunks")
     if writing is not None:
         writing.remove_unfinished()
-    if sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write("\x1b[?25h\n")  # a progress bar hides the cursor
     complain(FAREWELL)
+    with contextlib.suppress(OSError):
+        if os.isatty(2):
+            os.write(2, b"\x1b[?25h")  # a progress bar hides the cursor
     os._exit(128 + heard[0])

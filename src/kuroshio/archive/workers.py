@@ -80,6 +80,7 @@ def _start() -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "kuroshio.archive.workers"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths},
+        process_group=0 if os.name == "posix" else None,  # Ctrl-C is the parent's affair
     )  # fmt: skip
 
 
