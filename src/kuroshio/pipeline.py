@@ -32,7 +32,7 @@ from .request import Request
 
 _LOADS_PER_TASK = 4  # small files: fewer, larger tasks
 _TASKS_PER_THREAD = 16  # of a batch's computation: land is quick, so shares must be small
-_OUTPUTS_AT_A_TIME = 8  # days of year smoothed together
+_OUTPUTS_AT_A_TIME = 16  # days of year smoothed together
 
 
 class Output(Protocol):

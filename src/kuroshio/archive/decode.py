@@ -153,7 +153,7 @@ _jit = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @_jit
-def _int16_keys(codes, fill, none, out):  # type: ignore[no-untyped-def]
+def _int16_keys(codes, fill, none, out):
     """Code + 2^15, the fill code to 0. True if the valid code -32768 was met, which has no key."""
     top = np.uint16(0x8000)
     lost = np.uint16(0)
@@ -167,7 +167,7 @@ def _int16_keys(codes, fill, none, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _shuffled_int16_keys(low, high, fill, none, out):  # type: ignore[no-untyped-def]
+def _shuffled_int16_keys(low, high, fill, none, out):
     top = np.uint16(0x8000)
     lost = np.uint16(0)
     for i in range(low.size):
@@ -180,7 +180,7 @@ def _shuffled_int16_keys(low, high, fill, none, out):  # type: ignore[no-untyped
 
 
 @_jit
-def _integer_keys(values, missing, half, out):  # type: ignore[no-untyped-def]
+def _integer_keys(values, missing, half, out):
     lost = False
     for i in range(values.size):
         c = np.int64(values[i])
@@ -194,7 +194,7 @@ def _integer_keys(values, missing, half, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _affine_keys(values, fill, scale, offset, to_scale, to_offset, half, ulp, out):  # type: ignore[no-untyped-def]
+def _affine_keys(values, fill, scale, offset, to_scale, to_offset, half, ulp, out):
     """Any stored value to the nearest code; with `ulp`, True if one is farther than that from it.
 
     Branch-free, so that it runs in vector registers.
@@ -214,7 +214,7 @@ def _affine_keys(values, fill, scale, offset, to_scale, to_offset, half, ulp, ou
 
 
 @_jit
-def _float32_keys(bits, values, missing, out):  # type: ignore[no-untyped-def]
+def _float32_keys(bits, values, missing, out):
     for i in range(bits.size):
         u = bits[i]
         gone = np.isnan(values[i])
@@ -226,7 +226,7 @@ def _float32_keys(bits, values, missing, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _float64_keys(bits, gone, out):  # type: ignore[no-untyped-def]
+def _float64_keys(bits, gone, out):
     top = np.uint64(1 << 63)
     for i in range(bits.size):
         u = bits[i]
@@ -236,13 +236,13 @@ def _float64_keys(bits, gone, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _unshuffle2(low, high, out):  # type: ignore[no-untyped-def]
+def _unshuffle2(low, high, out):
     for i in range(out.size):
         out[i] = np.uint16(np.uint16(low[i]) | np.uint16(np.uint16(high[i]) << np.uint16(8)))
 
 
 @_jit
-def _unshuffle4(planes, out):  # type: ignore[no-untyped-def]
+def _unshuffle4(planes, out):
     a, b, c, d = planes[0], planes[1], planes[2], planes[3]
     for i in range(out.size):
         low = np.uint32(a[i]) | np.uint32(np.uint32(b[i]) << np.uint32(8))
@@ -251,7 +251,7 @@ def _unshuffle4(planes, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _unshuffle8(planes, out):  # type: ignore[no-untyped-def]
+def _unshuffle8(planes, out):
     for i in range(out.size):
         word = np.uint64(0)
         for k in range(8):

@@ -109,7 +109,7 @@ class Reader:
                 raise BadFile(where.path, "its compressed data is damaged") from problem
             self.spans("inflate", stop, perf_counter(), size)
         else:
-            raw = bytes(data)
+            raw = bytearray(data)
         if len(raw) != size:
             raise BadFile(where.path, f"a chunk holds {len(raw)} bytes instead of {size}")
         return np.frombuffer(raw, np.uint8)

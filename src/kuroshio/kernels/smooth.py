@@ -16,7 +16,7 @@ _CELLS = 512  # a stretch whose running sums stay in the first cache
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def running_mean(results, rows, reference, first, last, out):  # type: ignore[no-untyped-def]
+def running_mean(results, rows, reference, first, last, out):
     """Mean over result rows `rows` (output, day) plus the reference, for cells first to last.
 
     results (row, cell) float32, reference (cell,) float32, out (output, cell) float32. NaN in any
