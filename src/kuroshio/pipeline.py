@@ -173,7 +173,7 @@ class _Work:
         results = _zeros(shape, np.dtype(np.float32))
         counts = np.empty((max(b.doys.size for b in block.batches), block.stride_cells), np.int32)
         shape = (self.averaged, _OUTPUTS_AT_A_TIME, block.runs.grid_cells)
-        smoothed = np.full(shape, np.nan, np.float32)  # land stays so
+        smoothed = np.empty(shape, np.float32)
         reference = None
         compiling = self.crew.start(self._compile, [(buffer, results, counts)])
         loading = [*compiling, *self._start_loads(block.batches[0], block, buffer)]

@@ -20,8 +20,8 @@ def running_mean(results, rows, reference, runs, first, last, out):
     """Mean over result rows `rows` (output, day) plus the reference, for cells first to last.
 
     results (row, cell) float32, reference (cell,) float32; out (output, grid cell) float32, written
-    at the places that `runs` (run, 3) gives the cells: see archive.sea.Runs. NaN in any day of a
-    window makes its mean NaN.
+    at the places that `runs` (run, 3) gives the cells (see archive.sea.Runs) and NaN between them.
+    NaN in any day of a window makes its mean NaN.
     """
     width = rows.shape[1]
     slides = np.zeros(rows.shape[0], np.bool_)
@@ -35,6 +35,10 @@ def running_mean(results, rows, reference, runs, first, last, out):
         begin = max(first, runs[r, 2])
         end = min(last, runs[r, 2] + runs[r, 1])
         shift = runs[r, 0] - runs[r, 2]
+        if begin == runs[r, 2] and begin < end:  # what lies between the runs is missing
+            out[:, runs[r - 1, 0] + runs[r - 1, 1] if r else 0 : runs[r, 0]] = np.nan
+        if end == runs[r, 2] + runs[r, 1] and begin < end and r == runs.shape[0] - 1:
+            out[:, runs[r, 0] + runs[r, 1] :] = np.nan
         for start in range(begin, end, _CELLS):
             n = min(_CELLS, end - start)
             for o in range(rows.shape[0]):
