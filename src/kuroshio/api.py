@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -18,10 +19,11 @@ from .archive.fetch import close_files
 from .archive.model import Archive
 from .archive.plan import Plan
 from .archive.write import check_output, choose_cell_chunks, open_output, space_warning
+from .archive.write_chunks import size_text
 from .device.cpu import available_memory_bytes, available_threads
 from .errors import Refusal
 from .keys import Keys
-from .request import Request
+from .request import Request, check_doys
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -96,15 +98,15 @@ def climatology(
 
     percentiles = (percentile,) if np.isscalar(percentile) else tuple(percentile)  # type: ignore[arg-type]
     request = Request(
-        baseline=(int(baseline[0]), int(baseline[1])),
+        baseline=_baseline(baseline),
         percentiles=tuple(float(p) for p in percentiles),  # type: ignore[arg-type]
-        half_width=half_width,
-        doys=None if doys is None else tuple(int(d) for d in doys),
-        smooth_width=smooth_width,
+        half_width=_whole("half_width", half_width),
+        doys=None if doys is None else check_doys([_whole("doys", d) for d in doys], 366),
+        smooth_width=_whole("smooth_width", smooth_width),
         feb29=feb29,
         min_valid=min_valid,
-        max_pad=max_pad,
-        extras=tuple(extras),
+        max_pad=_whole("max_pad", max_pad),
+        extras=_extras(extras),
     )
     job = Job(request, output=output, overwrite=overwrite, memory_bytes=memory_bytes,
               threads=threads, skip_bad=skip_bad)  # fmt: skip
@@ -113,10 +115,10 @@ def climatology(
         source, variable=variable, select=select, duplicates=duplicates, skip_bad=skip_bad
     )
     done = job.run(archive, sources=_name_of(source))
-    for message in done.warnings:
+    for message in [*archive.notes, *done.warnings, *(f"Skipped {s}" for s in done.skipped)]:
         warnings.warn(message, stacklevel=2)
     if output is not None:
-        return xr.open_dataset(output)
+        return xr.open_dataset(output, engine="zarr" if str(output).endswith(".zarr") else None)
     return _dataset(done.schema, done.fields)
 
 
@@ -170,9 +172,21 @@ class Job:
         if self.output is not None:
             check_output(self.output, self.overwrite)
 
+    def _check_not_an_input(self, archive: Archive) -> None:
+        if self.output is None:
+            return
+        output = os.path.realpath(self.output)
+        if any(os.path.realpath(source) == output for source in archive.sources):
+            raise Refusal(
+                f"The output {self.output} is one of the files to be read, and would be replaced. "
+                "Choose another name."
+            )
+
     @property
     def budget_bytes(self) -> int:
-        return self.memory_bytes or int(available_memory_bytes() * MEMORY_SHARE)
+        if self.memory_bytes is not None:
+            return self.memory_bytes
+        return int(available_memory_bytes() * MEMORY_SHARE)
 
     def plan(self, archive: Archive) -> tuple[Keys, Plan]:
         """What would be done; reads a few values of float archives and nothing of others."""
@@ -184,9 +198,10 @@ class Job:
         account: Account | None = None,
     ) -> Done:  # fmt: skip
         """Compute and write; see `climatology`."""
-        threads = self.threads or available_threads()
+        threads = available_threads() if self.threads is None else self.threads
         if threads < 1:
-            raise Refusal(f"{threads} threads were asked for; give 1 or more.")
+            raise Refusal(f"{threads} threads were asked for; give 1 or more, or nothing for all.")
+        self._check_not_an_input(archive)
         account = account or Account()
         account.threads = threads
         warnings: list[str] = []
@@ -219,6 +234,12 @@ class Job:
                 skip_bad=self.skip_bad, spans=account.span,
                 progress=None if progress is None else lambda *n: progress("read", *n),
             )  # fmt: skip
+        except MemoryError as error:
+            raise Refusal(
+                f"The memory is exhausted: {size_text(self.budget_bytes)} were to be used, and the "
+                "system does not give them. Pass a smaller --memory (memory_bytes=), or close "
+                "other programs."
+            ) from error
         finally:
             close_files()
         seconds = perf_counter() - start + account.seconds.get("index", 0.0) / threads
@@ -256,7 +277,9 @@ class _Memory:
 
     def finish(self, skipped: list[str]) -> None:
         if skipped:
-            self.schema.attrs["skipped_files"] = "; ".join(skipped)
+            before = self.schema.attrs.get("skipped_files")
+            names = [before, *skipped] if before else skipped
+            self.schema.attrs["skipped_files"] = "; ".join(names)
 
 
 def _dataset(schema: Schema, fields: dict[str, np.ndarray]) -> xr.Dataset:
@@ -271,6 +294,24 @@ def _dataset(schema: Schema, fields: dict[str, np.ndarray]) -> xr.Dataset:
         if "grid_mapping" in variable.attrs:
             data[name].encoding["grid_mapping"] = variable.attrs["grid_mapping"]
     return xr.Dataset(data, coords, schema.attrs)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise Refusal(f"{name} is {value!r}; it must be a whole number, such as 5.")
+    return int(value)
+
+
+def _baseline(given: Any) -> tuple[int, int]:
+    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 2:
+        raise Refusal(f"The baseline is {given!r}; it must be two years such as (1991, 2020).")
+    return _whole("The baseline's first year", given[0]), _whole("The baseline's last", given[1])
+
+
+def _extras(given: Any) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise Refusal(f"extras is {given!r}; it must be a list such as ['count', 'std'].")
+    return tuple(given)
 
 
 def _name_of(source: Any) -> str:

@@ -7,31 +7,48 @@ and help must appear at once, so nothing heavy is imported before a command runs
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import re
 import sys
 from collections.abc import Sequence
 
 from . import commands
 from .errors import Refusal
+from .interrupt import FAREWELL, Stopped, stopping_on_signals
+from .messages import complain
 
 SIZES = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run a command; exits 0, 2 for a request that cannot be served, 130 when interrupted."""
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
+    """Run a command; exits 0, 2 for a request that cannot be served, 130 when interrupted.
+
+    Other signals that end it give 128 and their number: 143 for SIGTERM.
+    """
+    with contextlib.suppress(AttributeError):  # file names need not be text in any encoding
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        arguments.run(arguments)
+        arguments = build_parser().parse_args(argv)
+        with stopping_on_signals():
+            arguments.run(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except Refusal as refusal:
-        commands.complain(str(refusal))
+        complain(str(refusal))
         sys.exit(2)
-    except KeyboardInterrupt:
-        commands.complain("Stopped. Nothing was left half-written.")
-        sys.exit(130)
-    except BrokenPipeError:  # `kuroshio info ... | head`
-        sys.stderr.close()
+    except KeyboardInterrupt as stopped:
+        complain(FAREWELL)
+        sys.exit(stopped.status if isinstance(stopped, Stopped) else 130)
+    except BrokenPipeError:  # `kuroshio info ... | head`: what was asked for has been shown
+        _forget_stdout()
         sys.exit(0)
+
+
+def _forget_stdout() -> None:
+    """What is still in standard output's buffer goes nowhere, without a complaint at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -156,13 +173,14 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to compute")
     group.add_argument("--baseline", type=int, nargs=2, default=(1991, 2020), metavar=("FIRST", "LAST"),
                        help="years, both included (default 1991 2020)")  # fmt: skip
-    group.add_argument("--percentile", type=float, nargs="+", default=[90.0], metavar="P", help="0 to 100 (default 90)")
+    group.add_argument("--percentile", type=_percent, nargs="+", default=[90.0], metavar="P", help="0 to 100 (default 90)")
+    # No defaults here: argparse takes a value equal to the default for one that was not given.
     width = group.add_mutually_exclusive_group()
-    width.add_argument("--half-width", type=int, default=5, metavar="DAYS", help="days on either side of the centre (default 5)")
+    width.add_argument("--half-width", type=int, metavar="DAYS", help="days on either side of the centre (default 5)")
     width.add_argument("--window", type=int, metavar="DAYS", help="the same as a whole window, odd (11)")
     group.add_argument("--doys", metavar="DAYS", help="days of year such as 152:243 (both ends included), 335:60 or 1,60")
     smooth = group.add_mutually_exclusive_group()
-    smooth.add_argument("--smooth-width", type=int, default=31, metavar="DAYS", help="odd length of the running mean (default 31)")
+    smooth.add_argument("--smooth-width", type=int, metavar="DAYS", help="odd length of the running mean (default 31)")
     smooth.add_argument("--no-smooth", action="store_true", help="leave the daily results as they are")
     group.add_argument("--feb29", choices=("mean", "pool"), default="mean",
                        help="29 February: mean of its neighbours, or its own pool of leap years")  # fmt: skip
@@ -183,6 +201,15 @@ def _selection(text: str) -> tuple[str, int]:
     if not name or not re.fullmatch(r"-?\d+", index):
         raise argparse.ArgumentTypeError(f"{text!r} is not DIM=INDEX such as depth=0")
     return name, int(index)
+
+
+def _percent(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number from 0 to 100 (the input goes before --percentile)"
+        ) from None
 
 
 def _size(text: str) -> int:

@@ -11,17 +11,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from .errors import Refusal
+from .messages import note
 from .request import Request, parse_doys
 
 if TYPE_CHECKING:
     from .archive.model import Archive
-
-
-def complain(message: str) -> None:
-    """One paragraph on standard error."""
-    from rich.console import Console
-
-    Console(stderr=True, highlight=False).print(f"kuroshio: {message}", markup=False, style="bold red")
 
 
 def climatology(arguments: argparse.Namespace) -> None:
@@ -46,7 +40,7 @@ def climatology(arguments: argparse.Namespace) -> None:
         job.request = _request(arguments, _year_length(archive))
         done = job.run(archive, sources=" ".join(arguments.source), progress=bar.update, account=account)
     for message in [*archive.notes, *done.warnings, *(f"Skipped {s}" for s in done.skipped)]:
-        _warn(message)
+        note(message)
     if arguments.json:
         print(json.dumps({"output": arguments.output, **done.summary()}, indent=1))
     elif not arguments.quiet:
@@ -69,7 +63,7 @@ def plan(arguments: argparse.Namespace) -> None:
     else:
         show_plan(facts)
     for message in [*archive.notes, *made.warnings]:
-        _warn(message)
+        note(message)
 
 
 def info(arguments: argparse.Namespace) -> None:
@@ -153,7 +147,8 @@ def _open(arguments: argparse.Namespace, bar: Any, account: Any) -> Archive:
 
 
 def _request(arguments: argparse.Namespace, year_length: int) -> Request:
-    half_width = arguments.half_width
+    half_width = 5 if arguments.half_width is None else arguments.half_width
+    smooth_width = 31 if arguments.smooth_width is None else arguments.smooth_width
     if arguments.window is not None:
         if arguments.window < 1 or arguments.window % 2 == 0:
             raise Refusal(
@@ -166,7 +161,7 @@ def _request(arguments: argparse.Namespace, year_length: int) -> Request:
         percentiles=tuple(arguments.percentile),
         half_width=half_width,
         doys=None if arguments.doys is None else parse_doys(arguments.doys, year_length),
-        smooth_width=1 if arguments.no_smooth else arguments.smooth_width,
+        smooth_width=1 if arguments.no_smooth else smooth_width,
         feb29=arguments.feb29,
         min_valid=arguments.min_valid,
         max_pad=arguments.max_pad,
@@ -182,9 +177,3 @@ def _year_length(archive: Archive) -> int:
 
 def _one_or_list(source: list[str]) -> str | list[str]:
     return source[0] if len(source) == 1 else source
-
-
-def _warn(message: str) -> None:
-    from rich.console import Console
-
-    Console(stderr=True, highlight=False).print(f"note: {message}", markup=False, style="yellow")

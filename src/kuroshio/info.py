@@ -14,7 +14,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from .messages import printable
 from .output import cell_dims, days_text, latitude_longitude, open_climatology, units_text
+from .terminal import Output
 
 
 def read_info(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def print_info(
 ) -> None:
     """Show a climatology file's facts on a terminal, or print them as JSON."""
     info = read_info(path)
-    console = console or Console()
+    console = console or Output()
     if as_json:
         console.out(json.dumps(info, indent=2, ensure_ascii=False), highlight=False)
     else:
@@ -77,7 +79,7 @@ def render(info: dict[str, Any]) -> Group:
         )
     return Group(
         Text(info["title"], style="bold"),
-        Text(f"{info['path']}  {info['format']}, {_size(info['size_bytes'])}", style="dim"),
+        Text(f"{printable(info['path'])}  {info['format']}, {_size(info['size_bytes'])}", style="dim"),
         Text(),
         holds,
         Text(),

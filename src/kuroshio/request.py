@@ -55,7 +55,8 @@ class Request:
                     "Give percents, not fractions: 90, not 0.9."
                 )
         if len(set(self.percentiles)) < len(self.percentiles):
-            raise Refusal(f"A percentile is given twice: {self.percentiles}. Give each once.")
+            listed = " ".join(f"{p:g}" for p in self.percentiles)
+            raise Refusal(f"A percentile is given twice in {listed}. Give each once.")
         if not 0 <= self.half_width <= LONGEST_HALF_WIDTH:
             raise Refusal(
                 f"The half width {self.half_width} is not allowed: it must be a whole number of days "
@@ -118,9 +119,16 @@ def check_doys(doys: Sequence[int], length: int) -> tuple[int, ...]:
     """The same days as a tuple, each once and inside the template year, or a refusal."""
     for doy in doys:
         if not 1 <= doy <= length:
-            raise Refusal(f"The day of year {doy} is outside 1 to {length}.")
-    if len(set(doys)) < len(doys):
-        raise Refusal("A day of year is asked for twice. Give each once.")
+            raise Refusal(
+                f"The day of year {doy} is outside 1 to {length}. Days are counted in a year of "
+                f"{length} days: 1 is 1 January, {length} the last day of December."
+            )
+    twice = next((doy for i, doy in enumerate(doys) if doy in doys[:i]), None)
+    if twice is not None:
+        raise Refusal(
+            f"The day of year {twice} is asked for twice. Give each once; a range such as 152:243 "
+            "includes both of its ends."
+        )
     if not doys:
-        raise Refusal("No day of year was asked for.")
+        raise Refusal("No day of year was asked for. Give one or more, or nothing for all.")
     return tuple(int(doy) for doy in doys)

@@ -22,6 +22,7 @@ from rich.text import Text
 from . import calendar as cal
 from .account import peak_memory_bytes
 from .keys import AFFINE16, AFFINE32, FLOAT32, Keys
+from .messages import printable
 
 if TYPE_CHECKING:
     from .api import Done, Job
@@ -80,10 +81,25 @@ class Bar:
         self._progress.update(self._tasks[stage], completed=done, total=total)
 
 
+class Output(Console):
+    """Standard output; where its reader has gone, BrokenPipeError says so to the command line."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+    def say(self, text: str) -> None:
+        """A sentence, wrapped only for a terminal."""
+        self.print(printable(text), soft_wrap=not self.is_terminal)
+
+
 def show_account(output: Any, done: Done) -> None:
     """Where the time went, and what bounds the run."""
-    console = Console(highlight=False)
-    table = Table(title=f"{output}: {done.seconds:.1f} s on {done.account.threads} threads", title_justify="left")
+    console = Output()
+    console.say(f"{output}: {done.seconds:.1f} s on {done.account.threads} threads")
+    table = Table()
     for name, justify in (("stage", "left"), ("thread s", "right"), ("share", "right"), ("GB/s a thread", "right")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for row in done.account.rows(done.seconds):
@@ -95,9 +111,10 @@ def show_account(output: Any, done: Done) -> None:
     console.print(table)
     peak = peak_memory_bytes()
     memory = "" if peak is None else f"Peak memory {peak / 1e9:.1f} GB. "
-    console.print(
+    days = "1 day" if len(done.plan.doys) == 1 else f"{len(done.plan.doys)} days"
+    console.say(
         f"{done.plan.days_read:,} days read ({done.plan.read_bytes / 1e9:.1f} GB decoded), "
-        f"{len(done.plan.doys)} days of year written. {memory}"
+        f"{days} of year written. {memory}"
         f"This run was bound by {done.account.bound(done.seconds)}."
     )
 
@@ -144,8 +161,8 @@ def show_plan(facts: dict[str, Any]) -> None:
             value = ", ".join(f"{k} {v:,}" for k, v in value.items())
         elif isinstance(value, int) and not isinstance(value, bool):
             value = f"{value:,}"
-        table.add_row(name.replace("_", " "), str(value))
-    Console(highlight=False).print(table)
+        table.add_row(name.replace("_", " "), Text(printable(str(value))))
+    Output().print(table)
 
 
 def _order(archive: Archive, plan: Plan) -> str:

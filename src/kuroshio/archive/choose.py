@@ -81,8 +81,16 @@ def choose_variable(variables: Mapping[str, Var], wanted: str | None, origin: st
         return either[0]
     if len(named) == 1 and named[0] in said:  # its error or anomaly may borrow the standard_name
         return named[0]
-    problem = "Several variables could be meant" if found else "There is no gridded variable"
-    raise Refusal(f"{problem} in {origin}.{listing(variables)} Choose with --var (variable=).")
+    if not found:
+        raise Refusal(
+            f"There is no gridded variable in {origin}.{listing(variables)} Give files of daily "
+            "data: a variable with a time dimension and at least one other, whose time has units "
+            "like 'days since 1970-01-01'."
+        )
+    raise Refusal(
+        f"Several variables could be meant in {origin}.{listing(variables)} "
+        "Choose with --var (variable=)."
+    )
 
 
 def time_of(var: Var, variables: Mapping[str, Var], origin: str) -> tuple[Var, int | None]:

@@ -281,7 +281,12 @@ def _global_attrs(
         **_account(archive, request),
         "kuroshio_version": release,
     }
-    return attrs
+    return {k: storable(v) if isinstance(v, str) else v for k, v in attrs.items()}
+
+
+def storable(text: str) -> str:
+    """The text in UTF-8: file names may hold bytes that are no text, and these are spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _account(archive: Archive, request: Request) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import zlib
 from collections import OrderedDict
 from typing import Any
@@ -16,11 +15,11 @@ import numpy as np
 
 from . import hdf5
 from .badfile import BadFile
+from .locks import LIBRARIES
 from .model import ArraySlice, ByteRange, FileSlice
 from .variables import NON_COORDINATE
 
 _MOST_OPEN = 32
-_lock = threading.RLock()  # neither HDF5 nor netCDF-C may be used by two threads at once
 _open: OrderedDict[str, Any] = OrderedDict()
 
 
@@ -41,7 +40,7 @@ def fetch(where: ByteRange | FileSlice | ArraySlice) -> np.ndarray:
 
 def close_files() -> None:
     """Close the files that `fetch` keeps open."""
-    with _lock:
+    with LIBRARIES:
         while _open:
             _open.popitem()[1].close()
 
@@ -71,7 +70,7 @@ def _bytes(where: ByteRange) -> np.ndarray:
 
 
 def _file_slice(where: FileSlice) -> np.ndarray:
-    with _lock:
+    with LIBRARIES:
         try:
             return np.asarray(_variable(where)[where.index])
         except KeyError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -175,5 +176,8 @@ def _check_end(path: str, end: int) -> None:
 def reason(error: Exception) -> str:
     """HDF5's own word on what is wrong, out of h5py's message."""
     text = str(error)
+    cut = re.search(r"truncated file: eof = (\d+).*stored_eof = (\d+)", text)
+    if cut:
+        return f"it is truncated, {int(cut[1]):,} bytes of {int(cut[2]):,}"
     inner = text[text.find("(") + 1 : text.rfind(")")] if "(" in text else text
     return f"HDF5 cannot read it ({inner or type(error).__name__})"

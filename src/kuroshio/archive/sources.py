@@ -56,6 +56,11 @@ def _expand(source: Any) -> Iterable[Any]:
 
 
 def _expand_path(text: str) -> list[str]:
+    if not text.strip():
+        raise Refusal(
+            "The input has an empty name (an unset variable of the shell?). Give a folder, a file "
+            "or a pattern; the folder one is in is called '.'."
+        )
     if "://" in text:
         raise Refusal(
             f"{text} is an address and not a file. Fetch the files first, or open it with xarray "
@@ -104,8 +109,11 @@ def _is_list(path: str) -> bool:
     """Whether a file is a list of files: text, and not named like data."""
     if path.lower().endswith(FILE_SUFFIXES):
         return False
-    with open(path, "rb") as file:
-        head = file.read(4096)
+    try:
+        with open(path, "rb") as file:
+            head = file.read(4096)
+    except OSError:
+        return False  # whoever reads it as data will say why that fails
     return not head.startswith(DATA_SIGNATURES) and b"\0" not in head
 
 

@@ -137,7 +137,7 @@ def _check_folder(folder: Path, paths: list[Path], overwrite: bool) -> None:
     if there and not overwrite:
         raise Refusal(
             f"{len(there)} of the files to make exist already, the first is {there[0]}. "
-            "Choose another folder, or say overwrite."
+            "Choose another folder, or pass --overwrite (overwrite=True) to replace them."
         )
 
 
@@ -180,8 +180,13 @@ def _write_day(
             for name, value in attrs.items():
                 file["sst"].attrs.modify(name, np.float64(value))
         os.replace(part, path)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise Refusal(
+                f"The file {path} cannot be written: {error.strerror or error}. "
+                "What was made before it is whole; make the rest elsewhere, or free space."
+            ) from error
         raise
 
 

@@ -65,9 +65,13 @@ def assemble(
     if repeated.size:
         _refuse_subdaily(parts, part_of, seconds, order, repeated, duplicates, calendar)
         kept = _resolve(parts, part_of, day_of, order, repeated, duplicates, calendar)
+        dropped = int((~kept).sum())
+        what = "1 step with a duplicate date was" if dropped == 1 else (
+            f"{dropped:,} steps with duplicate dates were"
+        )
         notes.append(
-            f"{int((~kept).sum())} steps with duplicate dates were dropped: of each date the "
-            f"{duplicates} file by name was kept, preliminary files giving way to final ones."
+            f"{what} dropped: of each date the {duplicates} file by name was kept, preliminary "
+            "files giving way to final ones."
         )
     days = np.unique(day_of)
     _refuse_rare(days, calendar)
@@ -75,7 +79,8 @@ def assemble(
     if absent:
         notes.append(
             f"{absent:,} of the {absent + days.size:,} days from {cal.iso_date(calendar, days[0])} "
-            f"to {cal.iso_date(calendar, days[-1])} are absent and count as missing."
+            f"to {cal.iso_date(calendar, days[-1])} {'is' if absent == 1 else 'are'} absent and "
+            f"count{'s' if absent == 1 else ''} as missing."
         )
     steps = np.where(kept, np.searchsorted(days, day_of), -1)
     bounds = np.cumsum([0, *(part.seconds.size for part in parts)]).tolist()
@@ -176,8 +181,7 @@ def _same_layouts(parts: Sequence[Part]) -> None:
         if difference:
             raise Refusal(
                 f"{first.name} and {part.name} cannot form one archive: {difference}. "
-                "Give files of one product on one grid, or bring them to one grid first "
-                "(xarray's interp_like or cdo remapbil)."
+                f"Give files of one product, or bring them to one {_remedy(difference)} first."
             )
         agreed.add(part.layout.fingerprint)
 
@@ -207,6 +211,23 @@ def _difference(a: Layout, b: Layout) -> str:
             return (f"the coordinate {name} differs by value, "
                     f"{one.reshape(-1)[at]:g} against {two.reshape(-1)[at]:g}")
     return ""
+
+
+def _remedy(difference: str) -> str:
+    """What to bring to one: 'the units are K against Celsius' -> 'unit (...)'."""
+    return next(
+        (
+            f"{what} ({how})"
+            for words, what, how in (
+                ("the variable is", "name of the variable", "ds.rename in xarray or cdo chname"),
+                ("the stored types", "type", "ds.astype in xarray or cdo -b F32 copy"),
+                ("the calendars", "calendar", "ds.convert_calendar in xarray or cdo setcalendar"),
+                ("the units", "unit", "for kelvin to Celsius cdo subc,273.15 and cdo setunit"),
+            )
+            if difference.startswith(words)
+        ),
+        "grid (ds.interp_like in xarray or cdo remapbil)",
+    )
 
 
 def _tolerance(values: np.ndarray) -> float:

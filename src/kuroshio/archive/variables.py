@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import h5py
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from . import hdf5
 from .badfile import BadFile
 from .choose import Var
+from .locks import LIBRARIES
 
 NON_COORDINATE = "_nc4_non_coord_"  # NetCDF-4 stores a variable so that is named like a dimension
 _ONLY_A_DIMENSION = "This is a netCDF dimension but not a netCDF variable"
@@ -40,14 +42,7 @@ def hdf5_variables(path: str) -> Iterator[tuple[h5py.h5f.FileID, Mapping[str, Va
 @contextmanager
 def netcdf_variables(path: str) -> Iterator[Mapping[str, Var]]:
     """The variables of a NetCDF-3 file, or whatever else netCDF4 can open, values as stored."""
-    import netCDF4
-
-    try:
-        dataset = netCDF4.Dataset(path)
-    except (OSError, RuntimeError) as error:
-        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise BadFile(path, text) from error
-    with dataset:
+    with LIBRARIES, _open_netcdf(path) as dataset:
         dataset.set_auto_maskandscale(False)
         dataset.set_auto_chartostring(False)
         try:
@@ -59,6 +54,20 @@ def netcdf_variables(path: str) -> Iterator[Mapping[str, Var]]:
             }  # fmt: skip
         except (OSError, RuntimeError, IndexError) as error:
             raise BadFile(path, str(error) or type(error).__name__) from error
+
+
+def _open_netcdf(path: str) -> Any:
+    import netCDF4
+
+    try:
+        return netCDF4.Dataset(path)
+    except UnicodeEncodeError as error:
+        raise BadFile(path, "its path is no UTF-8 text, which the netCDF library needs") from error
+    except (OSError, RuntimeError) as error:
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        if "Unknown file format" in text:
+            text = "it is neither a NetCDF nor an HDF5 file"
+        raise BadFile(path, text) from error
 
 
 def _of_root(root: h5py.File) -> dict[str, Var]:

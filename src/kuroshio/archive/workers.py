@@ -44,21 +44,21 @@ def scan_in_workers(
     for batch in batches:
         waiting.put(batch)
     count = max(1, min(_MOST, _cores(), len(batches)))
-    workers = [_start() for _ in range(count)]
-    threads = [
-        threading.Thread(
-            target=_drive, args=(worker, variable, dict(select), waiting, done), daemon=True
-        )
-        for worker in workers
-    ]
+    workers: list[subprocess.Popen[bytes]] = []
+    over = threading.Event()
     try:
-        for thread in threads:
-            thread.start()
+        for _ in range(count):
+            workers.append(_start())
+            threading.Thread(
+                target=_drive, args=(workers[-1], variable, dict(select), waiting, done, over),
+                daemon=True,
+            ).start()  # fmt: skip
         for _ in batches:
             batch, results, found = done.get()
             layouts.update((k, v) for k, v in found.items() if k not in layouts)
             yield from zip(batch, results, strict=True)
     finally:
+        over.set()
         for worker in workers:
             worker.kill()
         for worker in workers:
@@ -85,12 +85,15 @@ def _start() -> subprocess.Popen[bytes]:
 
 def _drive(
     worker: subprocess.Popen[bytes], variable: str | None, select: dict[str, int],
-    waiting: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[Any],
+    waiting: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[Any], over: threading.Event,
 ) -> None:
-    """Feed one worker; where it dies, do its work here, so that no file is lost."""
+    """Feed one worker; where it dies, do its work here, so that no file is lost.
+
+    over  set when nobody waits for answers any more
+    """
     here = Scanner(variable, select)
     alive = worker.stdin is not None and worker.stdout is not None
-    while True:
+    while not over.is_set():
         try:
             batch = waiting.get_nowait()
         except queue.Empty:
@@ -103,6 +106,8 @@ def _drive(
                 answer = pickle.load(worker.stdout)  # type: ignore[arg-type]
             except (OSError, EOFError, ValueError, pickle.PickleError):
                 alive = False
+        if answer is None and over.is_set():
+            return
         if answer is None:
             answer = [_attempt(here, path) for path in batch], here.layouts
         done.put((batch, *answer))

@@ -18,6 +18,7 @@ from ..errors import Refusal
 from .describe import Schema
 from .write_chunks import OutputWriter, Spans, Store, size_text
 
+LONGEST_NAME = 230  # bytes; file systems allow 255, and the partial output's name is longer
 SUFFIXES = (".nc", ".nc4", ".zarr")
 CHUNK_DOYS = 8
 TILE = (128, 256)  # most cells of a chunk along the last two dimensions: 1 MB with 8 days
@@ -29,7 +30,12 @@ def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
     if path.suffix not in SUFFIXES:
         raise Refusal(
             f"The output {path} ends in {path.suffix!r}; the ending says the format and must be "
-            f"one of {', '.join(SUFFIXES)}."
+            f"one of {', '.join(SUFFIXES)}. Call it clim.nc, for example."
+        )
+    if len(os.fsencode(path.name)) > LONGEST_NAME:
+        raise Refusal(
+            f"The output's name {path.name} is too long: it may have {LONGEST_NAME} bytes. "
+            "Choose a shorter one."
         )
     if path.exists() or path.is_symlink():
         if not overwrite:
@@ -40,6 +46,8 @@ def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         _check_replaceable(path)
     folder = path.parent
     if not folder.is_dir():
+        if folder.exists():
+            raise Refusal(f"{folder} is no folder, so {path} cannot be made. Choose another place.")
         raise Refusal(f"The output's folder {folder} does not exist. Make it first.")
     try:
         with tempfile.TemporaryFile(dir=folder) as file:

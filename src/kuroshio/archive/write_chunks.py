@@ -10,26 +10,30 @@ Chunks that are missing throughout (land) are not stored: readers see the fill v
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import math
 import os
+import secrets
 import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import Refusal
-from .describe import OutputVariable, Schema
+from .describe import OutputVariable, Schema, storable
 
 Spans = Callable[[str, float, float, int], None]
 IN_FLIGHT_BYTES = 64 << 20  # complete chunks that wait for a thread
+_PATIENCE = 100  # tries to give an output its name while others do the same
+_unfinished: set[Path] = set()  # hidden siblings of outputs under way in this process
 
 
 class Store(Protocol):
@@ -76,7 +80,8 @@ class OutputWriter:
         self.path, self.schema, self.chunks = path, schema, chunks
         self._spans = spans or _unseen
         self._late_attrs: dict[str, str] = {}
-        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        # A name of its own, so that runs into the same output never touch each other's.
+        self._part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         self._pool = pool
         self._lock = threading.Lock()
         self._groups: dict[tuple[str, tuple[int, ...], int], _Group] = {}
@@ -85,12 +90,12 @@ class OutputWriter:
         self._waiting_bytes = 0
         self._error: BaseException | None = None
         self._open = False
-        _remove(self._part)
+        _unfinished.add(self._part)
         try:
-            self._store: Store = make_store(self._part, schema, chunks)
+            self._store: Store = _shielded(make_store, self._part, schema, chunks)
         except BaseException as error:
-            _remove(self._part)
-            self._refuse_if_full(error)
+            self._discard()
+            self._refuse_if_unwritable(error)
             raise
         self._open = True
 
@@ -147,7 +152,8 @@ class OutputWriter:
         """All values are here; `skipped` names the files that were left out on the way."""
         if skipped:
             before = self.schema.attrs.get("skipped_files")
-            self._late_attrs["skipped_files"] = "; ".join([before, *skipped] if before else skipped)
+            names = "; ".join([before, *skipped] if before else skipped)
+            self._late_attrs["skipped_files"] = storable(names)
 
     def close(self) -> None:
         """Wait for the chunks under way, finish the file and give it its name."""
@@ -161,12 +167,13 @@ class OutputWriter:
                 name, lead, start = next(iter(self._groups))
                 raise RuntimeError(f"{name}, chunk {lead}, rows from {start}: days are missing")
             self._open = False
-            self._store.finish(self._late_attrs)
+            _shielded(self._store.finish, self._late_attrs)
             _replace(self._part, self.path)
+            _unfinished.discard(self._part)
         except BaseException as error:
             self._open = True
             self.abort()
-            self._refuse_if_full(error)
+            self._refuse_if_unwritable(error)
             raise
 
     def abort(self) -> None:
@@ -182,7 +189,7 @@ class OutputWriter:
         self._groups.clear()
         self._spare.clear()
         self._store.abandon()
-        _remove(self._part)
+        self._discard()
 
     def __enter__(self) -> OutputWriter:
         return self
@@ -277,25 +284,49 @@ class OutputWriter:
     def _fill(self, name: str) -> float | None:
         return self.schema.variables[name].fill
 
+    def _discard(self) -> None:
+        with contextlib.suppress(OSError):  # the folder is gone, or read-only by now
+            _remove(self._part)
+        _unfinished.discard(self._part)
+
     def _raise_if_failed(self) -> None:
         if self._error is not None:
-            self._refuse_if_full(self._error)
+            self._refuse_if_unwritable(self._error)
             raise self._error
 
-    def _refuse_if_full(self, error: BaseException) -> None:
-        """Turn the error of a full disk into a Refusal that names both numbers."""
+    def _refuse_if_unwritable(self, error: BaseException) -> None:
+        """An error of the disk as a Refusal; that of a full one names both numbers."""
         if not isinstance(error, OSError):
             return
+        self.abort()
         # HDF5 says it in words only.
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) and "No space left" not in str(error):
-            return
-        self.abort()
+            raise Refusal(
+                f"The output {self.path} cannot be written: {error.strerror or error}. "
+                "The partial output is removed. Choose another name or another folder."
+            ) from error
         free = shutil.disk_usage(self.path.absolute().parent).free
         raise Refusal(
             f"The disk is full: the output {self.path} needs up to "
             f"{size_text(self.schema.nbytes)} and {size_text(free)} are free now that the partial "
             "output is removed. Free space, choose another disk, or ask for fewer days of year."
         ) from error
+
+
+def _shielded(task: Callable[..., Any], *args: Any) -> Any:
+    """The task's result; an interrupt is heard once it has ended.
+
+    Zarr works in a thread of its own, which an exception here would leave writing.
+    """
+    with ThreadPoolExecutor(1) as thread:  # leaving it waits
+        return thread.submit(task, *args).result()
+
+
+def remove_unfinished() -> None:
+    """Remove what outputs under way have written: for a process that ends without unwinding."""
+    for part in list(_unfinished):
+        with contextlib.suppress(OSError):
+            _remove(part)
 
 
 def _unseen(stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
@@ -317,17 +348,33 @@ def _remove(path: Path) -> None:
 
 
 def _replace(part: Path, path: Path) -> None:
-    """Give the finished output its name; an old folder makes way first and goes last."""
-    if not path.is_dir():
-        os.replace(part, path)
-        return
+    """Give the finished output its name; an old folder makes way first and goes last.
+
+    Several runs may do so at once: the last one's output stays.
+    """
     old = part.with_suffix(".old")
-    os.rename(path, old)
-    try:
-        os.rename(part, path)
-    except OSError:
-        os.rename(old, path)
-        raise
+    for _ in range(_PATIENCE):
+        if not path.is_dir():
+            try:
+                os.replace(part, path)
+            except OSError as error:
+                if error.errno in (errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST):
+                    continue  # another run was quicker
+                raise
+            break
+        with contextlib.suppress(FileNotFoundError):  # another run has just moved it away
+            os.rename(path, old)
+            try:
+                os.rename(part, path)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    os.rename(old, path)
+                    raise
+                shutil.rmtree(old, ignore_errors=True)  # it was replaced by another run already
+                continue
+            break
+    else:
+        raise OSError(errno.EBUSY, "other programs keep replacing it")
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -17,14 +17,19 @@ import numpy as np
 
 from .compress import compress_chunk
 from .describe import Schema
+from .locks import LIBRARIES
 from .model import Field
+
+_FIRST_BYTES = 1 << 16  # of a skeleton; it grows as it must
 
 
 class NetcdfStore:
     """A NetCDF-4 file being filled; see `write_chunks.Store`."""
 
     def __init__(self, path: Path, schema: Schema, chunks: tuple[int, ...]):
-        _make_skeleton(path, schema, chunks)
+        with LIBRARIES:
+            skeleton = _skeleton(schema, chunks)
+        path.write_bytes(skeleton)
         self._file = h5py.File(path, "r+")
         for name, variable in schema.variables.items():
             self._file[name].resize(schema.shape(name))
@@ -54,8 +59,10 @@ class NetcdfStore:
             self.finish({})
 
 
-def _make_skeleton(path: Path, schema: Schema, chunks: tuple[int, ...]) -> None:
-    with netCDF4.Dataset(path, "w", format="NETCDF4") as file:
+def _skeleton(schema: Schema, chunks: tuple[int, ...]) -> memoryview:
+    """The file without values, made in memory: netCDF does not take every path."""
+    file = netCDF4.Dataset("skeleton", "w", format="NETCDF4", memory=_FIRST_BYTES)
+    try:
         for name, size in schema.sizes.items():
             # A record dimension, so that CDO and ncview step through the days of year.
             file.createDimension(name, None if name == "dayofyear" else size)
@@ -74,6 +81,10 @@ def _make_skeleton(path: Path, schema: Schema, chunks: tuple[int, ...]) -> None:
             )
             created.setncatts(variable.attrs)
         file.setncatts(schema.attrs)
+    except BaseException:
+        file.close()
+        raise
+    return file.close()
 
 
 def _add_coordinate(file: netCDF4.Dataset, name: str, field: Field) -> None:

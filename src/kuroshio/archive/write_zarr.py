@@ -17,6 +17,7 @@ from numcodecs import Blosc
 from zarr.codecs import BloscCodec, BytesCodec
 
 from .describe import Schema
+from .locks import LIBRARIES
 
 LEVEL = 5
 
@@ -67,7 +68,7 @@ class ZarrStore:
         """Gather the metadata in one place; the chunks are there already."""
         if late_attrs:
             zarr.open_group(self._path, mode="r+").attrs.update(late_attrs)
-        with warnings.catch_warnings():
+        with LIBRARIES, warnings.catch_warnings():  # which threads share
             # xarray warns of a store without it, and zarr of making it: readers come first.
             warnings.filterwarnings("ignore", message="Consolidated metadata")
             zarr.consolidate_metadata(self._path, zarr_format=3)

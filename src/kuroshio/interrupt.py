@@ -1,0 +1,82 @@
+"""Ctrl-C, SIGTERM and a closed terminal end a command cleanly, and soon.
+
+A signal raises `Stopped` in the main thread: outputs under way are removed, threads and worker
+processes end. A thread in a long call (the compiler, a slow disk) cannot be told to, so a watcher
+ends the process when PATIENCE_S have passed, after removing what is unfinished.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+from .messages import complain
+
+PATIENCE_S = 1.3
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+FAREWELL = "Stopped. Nothing half-written was left behind."
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked the command to end; `status` is the exit status a shell expects."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.status = 128 + number
+
+
+@contextlib.contextmanager
+def stopping_on_signals() -> Iterator[None]:
+    """Within, the first signal raises Stopped in the main thread; those after it are ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may handle signals
+        return
+    caught = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+    # An ignored signal stays ignored: `nohup` and shells that start jobs in the background mean it.
+    before = {n: h for n in caught if (h := signal.getsignal(n)) not in (signal.SIG_IGN, None)}
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    over, stopped = threading.Event(), threading.Event()
+    watcher = threading.Thread(target=_watch, args=(reading, over), daemon=True)
+
+    def stop(number: int, _: FrameType | None) -> None:
+        if stopped.is_set():
+            return  # it came at the same time as the first
+        stopped.set()
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        raise Stopped(number)
+
+    for number in before:
+        signal.signal(number, stop)
+    heard_before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        signal.set_wakeup_fd(heard_before)
+        for number, handler in before.items():
+            if not stopped.is_set():
+                signal.signal(number, handler)
+        os.close(writing)  # the watcher reads the end, unless a signal came first
+
+
+def _watch(reading: int, over: threading.Event) -> None:
+    """Wait for a signal's number; the main thread may be unable to hear of it in time."""
+    heard = os.read(reading, 1)
+    os.close(reading)
+    if not heard or over.wait(PATIENCE_S):
+        return
+    writing = sys.modules.get("kuroshio.archive.write_chunks")
+    if writing is not None:
+        writing.remove_unfinished()
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write("\x1b[?25h\n")  # a progress bar hides the cursor
+    complain(FAREWELL)
+    os._exit(128 + heard[0])
