@@ -9,20 +9,30 @@ from engine import archive_of, compute
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from kuroshio.archive.read import Reader
 from kuroshio.errors import Refusal
+from kuroshio.keys import AFFINE16, Keys
+from kuroshio.request import Request
 
 
 def compare(found: dict, expected: dict, sample: strategies.Sample, extras: tuple) -> None:
-    """Equal to what float32 can hold; missing in the same places."""
+    """Equal to what float32 can hold; missing in the same places.
+
+    Floats taken for codes may move by a unit in the last place, which the higher moments of a
+    nearly constant pool magnify.
+    """
     largest = np.nanmax(np.abs(sample.values), initial=1.0)
+    ulp = 1.2e-7 * largest
     for name in ("seas", "thresh", *extras):
-        tolerance = 1e-6 + 1.2e-7 * largest
-        if name in ("std", "skewness", "kurtosis"):
-            tolerance = 1e-4
-        np.testing.assert_allclose(
-            found[name], expected[name], rtol=2e-5 if name in extras else 0, atol=tolerance,
-            err_msg=name,
-        )  # fmt: skip
+        error = np.abs(found[name] - expected[name])
+        np.testing.assert_array_equal(np.isnan(found[name]), np.isnan(expected[name]), name)
+        allowed = 1e-6 + ulp
+        if name in ("skewness", "kurtosis"):
+            moved = ulp if sample.dtype == np.float32 else 0.0
+            with np.errstate(divide="ignore", invalid="ignore"):
+                allowed = 1e-4 + 2e-5 * np.abs(expected[name]) + 40 * moved / expected["std"]
+        worst = np.nanmax(error - allowed, initial=-1.0)
+        assert worst <= 0, f"{name} is off by {worst:g} more than allowed"
 
 
 @settings(max_examples=150, deadline=None, phases=(Phase.explicit, Phase.generate))
@@ -42,5 +52,28 @@ def test_engine_equals_the_oracle(data):
     compare(found, strategies.oracle(sample, request), sample, request.extras)
 
 
-if __name__ == "__main__":
-    pytest.main([__file__])
+
+def striped(rng: np.random.Generator, *, ice: bool) -> strategies.Sample:
+    """Three years on a grid of several tiles, half of it land; with `ice`, open for ten days only."""
+    days = np.arange(365 * 3 + 1) + 10957  # from 2000
+    cycle = 15 + 8 * np.cos(2 * np.pi * days / 365.25)
+    values = cycle[:, None] + rng.standard_normal((days.size, 640))
+    codes = np.rint(values * 100).astype(np.int16)
+    land = np.arange(640) // 160 % 2 == 1
+    codes[:, land] = -999
+    if ice:
+        codes[200:210, 200:204] = 150
+    codes = codes.reshape(-1, 20, 32)
+    values = np.where(codes == -999, np.nan, codes * 0.01)
+    return strategies.Sample(values, days, "standard", codes, (), 0.01, 0.0, -999)
+
+
+@pytest.mark.parametrize("ice", [False, True])
+def test_land_is_left_out_and_found_again(ice):
+    sample = striped(np.random.default_rng(), ice=ice)
+    archive = archive_of(sample, tuple(range(1, sample.days.size)))
+    doys = tuple(range(190, 230))
+    request = Request((2000, 2002), (50.0, 90.0), doys=doys, extras=("count", "std"))
+    runs = Reader(archive, Keys(AFFINE16, 0.01), lambda *_: None).sea(32)
+    assert runs.cells < 640  # the sample days have no ice-free day
+    compare(compute(archive, request), strategies.oracle(sample, request), sample, request.extras)

@@ -38,6 +38,9 @@ LEAP_DAY = 60  # 29 February on the standard template
 MISSING = -1  # a step that does not exist
 
 
+_EPOCH = 719_162  # days from 1 January of year 1 to 1 January 1970
+
+
 def template_length(calendar: str) -> int:
     """Days of the template year: 366, 366, 365 or 360."""
     return sum(_MONTHS[calendar])
@@ -68,7 +71,7 @@ def day_number(calendar: str, year: np.ndarray | int, dayofyear: np.ndarray | in
     if calendar != "standard":
         return (year - 1970) * template_length(calendar) + dayofyear - 1
     ordinal = dayofyear - ((dayofyear > LEAP_DAY) & ~is_leap(year))
-    return _days_before_year(year) - _days_before_year(np.int64(1970)) + ordinal - 1
+    return _days_before_year(year) - _EPOCH + ordinal - 1
 
 
 def year_and_dayofyear(calendar: str, days: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import shlex
 import sys
@@ -32,6 +33,7 @@ def climatology(arguments: argparse.Namespace) -> None:
         command="kuroshio " + shlex.join(sys.argv[1:]),
     )
     job.check()
+    gc.disable()  # tens of thousands of records of files are made, and none of them is garbage
     account = Account()
     with Bar(arguments.quiet or arguments.json) as bar:
         archive = _open(arguments, bar, account)

@@ -24,6 +24,7 @@ from .archive.needs import Needs
 from .archive.plan import Batch, Block, Layout, Plan
 from .archive.read import Reader, Spans, sample_values
 from .archive.schedule import block_of
+from .archive.sea import ValueOnLand
 from .device.cpu import Crew
 from .kernels import fill, moments, percentile, smooth
 from .kernels.percentile_vectors import YEARS_PER_WORD
@@ -32,7 +33,7 @@ from .request import Request
 
 _LOADS_PER_TASK = 4  # small files: fewer, larger tasks
 _TASKS_PER_THREAD = 16  # of a batch's computation: land is quick, so shares must be small
-_OUTPUTS_AT_A_TIME = 8  # days of year smoothed together
+_OUTPUTS_AT_A_TIME = 16  # days of year smoothed together
 
 
 class Output(Protocol):
@@ -105,16 +106,22 @@ def run(
     done; whatever ends the run early, the output's context sees the exception and no thread is left.
     """
     prepared = prepare(archive, request, memory_bytes)
-    try:
-        return _run(prepared, open_output, threads, skip_bad, spans, progress)
-    except NotCodes:
-        # Floats that began as whole multiples of 0.01 and went on as something else.
-        prepared = _with_keys(prepared.needs, widest_keys(archive), memory_bytes)
-        return _run(prepared, open_output, threads, skip_bad, spans, progress)
+    leave_out_land = True
+    while True:
+        try:
+            return _run(
+                prepared, leave_out_land, open_output, threads, skip_bad, spans, progress
+            )
+        except NotCodes:
+            # Floats that began as whole multiples of 0.01 and went on as something else.
+            prepared = _with_keys(prepared.needs, widest_keys(archive), memory_bytes)
+        except ValueOnLand:
+            leave_out_land = False
 
 
 def _run(
     prepared: Prepared,
+    leave_out_land: bool,
     open_output: Callable[[Plan, Keys, Executor], Any],
     threads: int,
     skip_bad: bool,
@@ -127,8 +134,9 @@ def _run(
     reader = Reader(prepared.needs.archive, keys, spans, skip_bad)
     with Crew(threads) as crew, open_output(plan, keys, crew.executor) as output:
         work = _Work(prepared, reader, crew, output, spans, progress)
+        sea = reader.sea(prepared.layout.tile_cells) if leave_out_land else None
         for number in range(plan.blocks):
-            work.block(block_of(prepared.needs, prepared.layout, plan, number))
+            work.block(block_of(prepared.needs, prepared.layout, plan, number, sea))
         result.skipped = sorted(set(reader.skipped))
         output.finish(result.skipped)
     result.seconds = perf_counter() - begin
@@ -164,7 +172,8 @@ class _Work:
         shape = (len(self.statistics), block.result_rows, block.stride_cells)
         results = _zeros(shape, np.dtype(np.float32))
         counts = np.empty((max(b.doys.size for b in block.batches), block.stride_cells), np.int32)
-        smoothed = np.empty((self.averaged, _OUTPUTS_AT_A_TIME, block.cells), np.float32)
+        shape = (self.averaged, _OUTPUTS_AT_A_TIME, block.runs.grid_cells)
+        smoothed = np.empty(shape, np.float32)
         reference = None
         compiling = self.crew.start(self._compile, [(buffer, results, counts)])
         loading = [*compiling, *self._start_loads(block.batches[0], block, buffer)]
@@ -300,7 +309,11 @@ class _Work:
         for k, wanted in enumerate(group):
             middle = wanted.rows[len(wanted.rows) // 2]
             for i, (name, which) in enumerate(self.statistics):
-                values = out[i, k] if i < self.averaged else results[i, middle, : block.cells]
+                if i < self.averaged:
+                    values = out[i, k]
+                else:
+                    nothing = 0.0 if name == "count" else np.nan
+                    values = block.runs.expand(results[i, middle], nothing)
                 place = wanted.position if which is None else (wanted.position, which)
                 puts.append((name, place, values.reshape(-1, *self.cell_shape[1:]), block.rows))
         return puts
@@ -324,7 +337,9 @@ class _Work:
             start = perf_counter()
             last = min(last, block.cells)
             for i in range(self.averaged):
-                smooth.running_mean(results[i], rows, reference, first, last, out[i])
+                smooth.running_mean(
+                    results[i], rows, reference, block.runs.table, first, last, out[i]
+                )
             self.spans("smooth", start, perf_counter(), (last - first) * len(group))
 
         return self.crew.start(stretch, self._stretches(block, percentile.tile_cells()))

@@ -11,6 +11,7 @@ from numba import njit
 from ..errors import Refusal
 from ..keys import AFFINE16, AFFINE32, FLOAT32, FLOAT64, Keys
 from .model import Archive, Packing
+from .sea import ValueOnLand
 
 # Scales and offsets that real archives store floats in, tried in this order.
 _DECIMALS = ((0.01, 0.0), (0.01, 273.15), (0.001, 0.0), (0.001, 273.15), (0.1, 0.0), (0.1, 273.15))
@@ -118,12 +119,26 @@ def to_keys(values: np.ndarray, packing: Packing, keys: Keys, out: np.ndarray) -
         raise NotCodes
 
 
-def shuffled_int16_to_keys(planes: np.ndarray, packing: Packing, out: np.ndarray) -> None:
-    """As `to_keys` for AFFINE16 and int16 of that packing, from HDF5-shuffled bytes (2, n)."""
+def shuffled_int16_to_keys(
+    planes: np.ndarray, packing: Packing, runs: np.ndarray, out: np.ndarray
+) -> None:
+    """As `to_keys` for AFFINE16 and int16 of that packing, from HDF5-shuffled bytes (2, n).
+
+    Only the `runs` (see sea.Runs) are kept; raises ValueOnLand if there is a value elsewhere.
+    """
     codes = [int(m) for m in packing.missing if np.isfinite(m)]
     fill = np.uint16(codes[0] & 0xFFFF) if codes else np.uint16(0x8000)
-    if _shuffled_int16_keys(planes[0], planes[1], fill, not codes, out):
+    lost, stray = _shuffled_int16_keys(planes[0], planes[1], fill, not codes, runs, out)
+    if stray:
+        raise ValueOnLand
+    if lost:
         raise NotCodes
+
+
+def keep_runs(keys: np.ndarray, runs: np.ndarray, out: np.ndarray) -> None:
+    """The runs of a whole map of keys; raises ValueOnLand if there is a key elsewhere."""
+    if _keep_runs(keys, runs, out):
+        raise ValueOnLand
 
 
 def unshuffle(planes: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -153,7 +168,7 @@ _jit = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @_jit
-def _int16_keys(codes, fill, none, out):  # type: ignore[no-untyped-def]
+def _int16_keys(codes, fill, none, out):
     """Code + 2^15, the fill code to 0. True if the valid code -32768 was met, which has no key."""
     top = np.uint16(0x8000)
     lost = np.uint16(0)
@@ -167,20 +182,47 @@ def _int16_keys(codes, fill, none, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _shuffled_int16_keys(low, high, fill, none, out):  # type: ignore[no-untyped-def]
+def _shuffled_int16_keys(low, high, fill, none, runs, out):
     top = np.uint16(0x8000)
     lost = np.uint16(0)
-    for i in range(low.size):
-        c = np.uint16(np.uint16(low[i]) | np.uint16(np.uint16(high[i]) << np.uint16(8)))
-        valid = np.uint16(c != fill) | np.uint16(none)
-        key = np.uint16(c ^ top)
-        lost |= np.uint16(key == 0) & valid
-        out[i] = key * valid
-    return lost != 0
+    stray = np.uint16(0)
+    end = 0
+    for r in range(runs.shape[0] + 1):
+        start = runs[r, 0] if r < runs.shape[0] else low.size
+        between, above = low[end:start], high[end:start]
+        for i in range(between.size):
+            c = np.uint16(np.uint16(between[i]) | np.uint16(np.uint16(above[i]) << np.uint16(8)))
+            stray |= np.uint16(c != fill) | np.uint16(none)
+        if r == runs.shape[0]:
+            break
+        end = start + runs[r, 1]
+        a, b, to = low[start:end], high[start:end], out[runs[r, 2] : runs[r, 2] + runs[r, 1]]
+        for i in range(a.size):
+            c = np.uint16(np.uint16(a[i]) | np.uint16(np.uint16(b[i]) << np.uint16(8)))
+            valid = np.uint16(c != fill) | np.uint16(none)
+            key = np.uint16(c ^ top)
+            lost |= np.uint16(key == 0) & valid
+            to[i] = key * valid
+    return lost != 0, stray != 0
 
 
 @_jit
-def _integer_keys(values, missing, half, out):  # type: ignore[no-untyped-def]
+def _keep_runs(keys, runs, out):
+    stray = False
+    end = 0
+    for r in range(runs.shape[0]):
+        start = runs[r, 0]
+        for i in range(end, start):
+            stray |= keys[i] != 0
+        end = start + runs[r, 1]
+        out[runs[r, 2] : runs[r, 2] + runs[r, 1]] = keys[start:end]
+    for i in range(end, keys.size):
+        stray |= keys[i] != 0
+    return stray
+
+
+@_jit
+def _integer_keys(values, missing, half, out):
     lost = False
     for i in range(values.size):
         c = np.int64(values[i])
@@ -194,7 +236,7 @@ def _integer_keys(values, missing, half, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _affine_keys(values, fill, scale, offset, to_scale, to_offset, half, ulp, out):  # type: ignore[no-untyped-def]
+def _affine_keys(values, fill, scale, offset, to_scale, to_offset, half, ulp, out):
     """Any stored value to the nearest code; with `ulp`, True if one is farther than that from it.
 
     Branch-free, so that it runs in vector registers.
@@ -214,7 +256,7 @@ def _affine_keys(values, fill, scale, offset, to_scale, to_offset, half, ulp, ou
 
 
 @_jit
-def _float32_keys(bits, values, missing, out):  # type: ignore[no-untyped-def]
+def _float32_keys(bits, values, missing, out):
     for i in range(bits.size):
         u = bits[i]
         gone = np.isnan(values[i])
@@ -226,7 +268,7 @@ def _float32_keys(bits, values, missing, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _float64_keys(bits, gone, out):  # type: ignore[no-untyped-def]
+def _float64_keys(bits, gone, out):
     top = np.uint64(1 << 63)
     for i in range(bits.size):
         u = bits[i]
@@ -236,13 +278,13 @@ def _float64_keys(bits, gone, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _unshuffle2(low, high, out):  # type: ignore[no-untyped-def]
+def _unshuffle2(low, high, out):
     for i in range(out.size):
         out[i] = np.uint16(np.uint16(low[i]) | np.uint16(np.uint16(high[i]) << np.uint16(8)))
 
 
 @_jit
-def _unshuffle4(planes, out):  # type: ignore[no-untyped-def]
+def _unshuffle4(planes, out):
     a, b, c, d = planes[0], planes[1], planes[2], planes[3]
     for i in range(out.size):
         low = np.uint32(a[i]) | np.uint32(np.uint32(b[i]) << np.uint32(8))
@@ -251,7 +293,7 @@ def _unshuffle4(planes, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _unshuffle8(planes, out):  # type: ignore[no-untyped-def]
+def _unshuffle8(planes, out):
     for i in range(out.size):
         word = np.uint64(0)
         for k in range(8):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -80,11 +81,18 @@ def _steps(
     return mine if any(step >= 0 for step in mine) else None
 
 
-def _box(layout: Layout, start: Sequence[int], chunk: Sequence[int]) -> tuple[slice, ...]:
+def _box(layout: Layout, start: tuple[int, ...], chunk: tuple[int, ...]) -> tuple[slice, ...]:
     skip = 0 if layout.time_axis is None else 1
+    return _clipped(start[skip:], chunk[skip:], layout.grid.shape)
+
+
+@lru_cache(maxsize=4096)  # tens of thousands of files have the same few chunks
+def _clipped(
+    start: tuple[int, ...], chunk: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[slice, ...]:
     return tuple(
         slice(first, min(first + width, n))
-        for first, width, n in zip(start[skip:], chunk[skip:], layout.grid.shape, strict=True)
+        for first, width, n in zip(start, chunk, shape, strict=True)
     )
 
 

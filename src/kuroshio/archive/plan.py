@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .sea import Runs
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -76,11 +78,16 @@ class Block:
     """All batches for a range of the first cell dimension."""
 
     rows: slice
-    cells: int
+    runs: Runs  # which of the block's cells the buffers hold
     stride_cells: int  # a row of the key and result buffers, padded
     key_rows: int  # row 0 stays missing
     result_rows: int
     batches: tuple[Batch, ...]
+
+    @property
+    def cells(self) -> int:
+        """Cells in memory."""
+        return self.runs.cells
 
 
 @dataclass(frozen=True)

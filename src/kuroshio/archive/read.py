@@ -19,10 +19,11 @@ import numpy as np
 
 from ..keys import AFFINE16, Keys
 from .badfile import BadFile
-from .decode import shuffled_int16_to_keys, to_keys, unshuffle
+from .decode import keep_runs, shuffled_int16_to_keys, to_keys, unshuffle
 from .fetch import fetch
 from .model import Archive, ArraySlice, ByteRange, FileSlice, Piece
 from .plan import Block, Load
+from .sea import SAMPLE_DAYS, Runs, all_cells, runs_of, whole_maps
 
 _SAMPLE_STEPS = 8
 Spans = Callable[[str, float, float, int], None]  # (stage, start_s, stop_s, bytes)
@@ -78,12 +79,43 @@ class Reader:
             if not self.skip_bad:
                 raise
             self.skipped.append(f"{problem.path}: {problem.reason}")
-            self._target(piece, block, buffer)[[row for row in load.rows if row >= 0]] = 0
+            gone = [row for row in load.rows if row >= 0]
+            if block.runs.whole:
+                self._target(piece, block, buffer)[gone] = 0
+            else:
+                buffer[gone] = 0
             return 0
         size = math.prod(s.stop - s.start for s in piece.box) * len(load.rows)
         nbytes = size * self.archive.dtype.itemsize
         self.spans("decode", start, perf_counter(), nbytes)
         return nbytes
+
+    def sea(self, tile: int) -> Runs:
+        """The cells worth keeping: all, or where every piece is a map those with values.
+
+        tile  cells that are kept or left out together
+        """
+        cells = self.archive.grid.cells
+        if not whole_maps(self.archive):
+            return all_cells(cells)
+        valid = np.zeros(cells, bool)
+        keys = np.empty(cells, self.keys.dtype)
+        picks = np.linspace(0, len(self.archive.pieces) - 1, SAMPLE_DAYS).astype(int)
+        for pick in np.unique(picks):
+            piece = self.archive.pieces[pick]
+            try:
+                values = self._stored(piece.where)[0].reshape(-1)
+            except BadFile:
+                continue  # the run itself will meet it and say so, or skip it
+            to_keys(values, piece.packing, self.keys, keys)
+            valid |= keys > 0
+        return runs_of(valid, tile)
+
+    def _stored(self, where: ByteRange | FileSlice | ArraySlice) -> np.ndarray:
+        """Stored values (time, *cells) the quick way."""
+        if isinstance(where, ByteRange):
+            return _as_stored(self._inflate(where), where)
+        return fetch(where)
 
     def _inflate(self, where: ByteRange) -> np.ndarray:
         """The chunk's bytes as stored, still shuffled if they were."""
@@ -109,7 +141,7 @@ class Reader:
                 raise BadFile(where.path, "its compressed data is damaged") from problem
             self.spans("inflate", stop, perf_counter(), size)
         else:
-            raw = bytes(data)
+            raw = bytearray(data)
         if len(raw) != size:
             raise BadFile(where.path, f"a chunk holds {len(raw)} bytes instead of {size}")
         return np.frombuffer(raw, np.uint8)
@@ -132,22 +164,18 @@ class Reader:
             and len(piece.packing.missing) <= 1
         )
         if not direct:
-            values = (
-                unshuffle(raw.reshape(dtype.itemsize, -1), dtype)
-                if where.shuffle and dtype.itemsize > 1
-                else raw.view(dtype)
-            )
-            self._place_values(values.reshape(where.shape), piece, rows, block, buffer)
+            self._place_values(_as_stored(raw, where), piece, rows, block, buffer)
             return
         planes = raw.reshape(2, times, -1)
         inner = math.prod(shape[1:])
         top, low, high = self._overlap(piece, block)
+        runs = block.runs if not block.runs.whole else all_cells((high - low) * inner)
+        start = (low - block.rows.start) * inner
         for time, row in enumerate(rows):
             if row >= 0:
                 source = planes[:, time, (low - top) * inner : (high - top) * inner]
-                start = (low - block.rows.start) * inner
-                out = buffer[row, start : start + source.shape[1]]
-                shuffled_int16_to_keys(source, piece.packing, out)
+                out = buffer[row, start : start + runs.cells]
+                shuffled_int16_to_keys(source, piece.packing, runs.table, out)
 
     def _place_values(
         self,
@@ -162,6 +190,11 @@ class Reader:
         box = (slice(low - top, high - top), *(slice(0, s.stop - s.start) for s in piece.box[1:]))
         if not piece.box:
             values = values.reshape(-1, 1)
+        if not block.runs.whole:
+            keys = np.empty(block.runs.grid_cells, self.keys.dtype)
+            to_keys(values[0][box].reshape(-1), piece.packing, self.keys, keys)
+            keep_runs(keys, block.runs.table, buffer[rows[0]])
+            return
         target = self._target(piece, block, buffer)
         if len(rows) == 1 and rows[0] >= 0 and target[rows[0]].flags.c_contiguous:
             source = np.ascontiguousarray(values[0][box]).reshape(-1)
@@ -186,6 +219,14 @@ class Reader:
         """First row of the piece, and the first and last that it shares with the block."""
         box = piece.box[0] if piece.box else slice(0, 1)
         return box.start, max(box.start, block.rows.start), min(box.stop, block.rows.stop)
+
+
+def _as_stored(raw: np.ndarray, where: ByteRange) -> np.ndarray:
+    """A chunk's bytes as its values, the byte shuffle undone."""
+    dtype = np.dtype(where.dtype)
+    if where.shuffle and dtype.itemsize > 1:
+        raw = unshuffle(raw.reshape(dtype.itemsize, -1), dtype)
+    return raw.view(dtype).reshape(where.shape)
 
 
 def sample_values(archive: Archive, count: int = 3) -> list[np.ndarray]:

@@ -9,14 +9,21 @@ from . import pool
 from .cut import piece_rows, stride_cells
 from .needs import NEVER, Needs
 from .plan import Batch, Block, Fill, Layout, Load, Output, Plan
+from .sea import Runs, all_cells
 
 
-def block_of(needs: Needs, layout: Layout, plan: Plan, number: int) -> Block:
-    """Block `number` of a plan: what `pipeline` carries out, batch by batch."""
+def block_of(
+    needs: Needs, layout: Layout, plan: Plan, number: int, sea: Runs | None = None
+) -> Block:
+    """Block `number` of a plan: what `pipeline` carries out, batch by batch.
+
+    sea  the cells to hold where the block is the whole grid; None: all
+    """
     shape = needs.archive.grid.shape or (1,)
     start = number * plan.block_rows
     stop = min(start + plan.block_rows, shape[0])
     cells = (stop - start) * (needs.archive.grid.cells // shape[0])
+    runs = sea if sea is not None and sea.grid_cells == cells else all_cells(cells)
     rows = piece_rows(needs)
     inside = (rows[:, 0] < stop) & (rows[:, 1] > start)
 
@@ -66,8 +73,8 @@ def block_of(needs: Needs, layout: Layout, plan: Plan, number: int) -> Block:
         ))  # fmt: skip
     return Block(
         rows=slice(start, stop),
-        cells=cells,
-        stride_cells=stride_cells(cells, layout),
+        runs=runs,
+        stride_cells=stride_cells(runs.cells, layout),
         key_rows=int(key_row.max()) + 1,
         result_rows=int(assigned.max()) + 1,
         batches=tuple(batches),

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from llvmlite import binding, ir
 
-Value = ir.Value
+Value: TypeAlias = Any  # an llvmlite value; llvmlite publishes no types
 _I64 = ir.IntType(64)
 
 

@@ -19,7 +19,7 @@ def tables(fills: Sequence[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def fill_gaps(first, last, buffer, rows, before, after):  # type: ignore[no-untyped-def]
+def fill_gaps(first, last, buffer, rows, before, after):
     """Fill the missing keys of `rows` for cells first to last, in place.
 
     buffer (row, cell) FLOAT64 keys; rows (n,); before, after (n, days). A gap is filled if it has
@@ -49,14 +49,14 @@ def fill_gaps(first, last, buffer, rows, before, after):  # type: ignore[no-unty
 
 
 @njit(nogil=True, cache=True)
-def _flip(key):  # type: ignore[no-untyped-def]
+def _flip(key):
     """A float64's bits from its key."""
     top = np.uint64(1 << 63)
     return key ^ top if key & top else ~key
 
 
 @njit(nogil=True, cache=True)
-def _key(bits):  # type: ignore[no-untyped-def]
+def _key(bits):
     """A float64's key from its bits."""
     top = np.uint64(1 << 63)
     return ~bits if bits & top else bits ^ top

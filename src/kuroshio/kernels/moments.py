@@ -46,7 +46,7 @@ def of_windows(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _word_moments(values, word_rows, parts):  # type: ignore[no-untyped-def]
+def _word_moments(values, word_rows, parts):
     """parts (5, word, cell): count, mean and sums of 2nd to 4th powers of departures from it.
 
     values (row, cell) with NaN missing. Taken about a value of the word itself, so that equal
@@ -76,7 +76,7 @@ def _word_moments(values, word_rows, parts):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _window_moments(parts, first_word, words, least, out):  # type: ignore[no-untyped-def]
+def _window_moments(parts, first_word, words, least, out):
     for d in range(first_word.size):
         for i in range(parts.shape[2]):
             n, mean, m2, m3, m4 = 0.0, 0.0, 0.0, 0.0, 0.0

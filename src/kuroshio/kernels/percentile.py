@@ -57,7 +57,7 @@ def compiled_for(kind: int, words: int, years: int) -> Any:
 def _source_stamp() -> int:
     """A number that changes with the text of the operation lists and their emitter."""
     text = b"".join(
-        Path(module.__file__).read_bytes() for module in (bitplanes, llvm, percentile_vectors)
+        Path(str(module.__file__)).read_bytes() for module in (bitplanes, llvm, percentile_vectors)
     )
     return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
 
@@ -74,7 +74,7 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
     bits = KEY_BITS[kind]
 
     @njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
-    def run(  # type: ignore[no-untyped-def]
+    def run(
         keys, first, last, live, word_rows, first_word, gaps, quantiles, least, scale, offset,
         reference, results, result_rows, counts,
     ):  # fmt: skip

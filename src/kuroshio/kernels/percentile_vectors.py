@@ -46,7 +46,7 @@ def _literal(*kinds: Any) -> tuple[int, ...] | None:
 
 
 @intrinsic(prefer_literal=True)
-def extremes(typingctx, lanes, kind, keys, stride, rows, n_rows, base):  # type: ignore[no-untyped-def]
+def extremes(typingctx, lanes, kind, keys, stride, rows, n_rows, base):
     """Store each lane's smallest valid key at `base`.
 
     Returns the planes that the widest lane needs, plus MISSING_SEEN if any key was missing, or -1
@@ -57,12 +57,12 @@ def extremes(typingctx, lanes, kind, keys, stride, rows, n_rows, base):  # type:
         return None
     bits = KEY_BITS[literals[1]]
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         o = Emitter(builder, literals[0])
         _, _, keys, stride, rows, n_rows, base = args
         i32, i64 = ir.IntType(32), ir.IntType(64)
 
-        def body(i, carried):  # type: ignore[no-untyped-def]
+        def body(i, carried):
             smallest, largest, least = carried
             row = builder.zext(o.load(o.offset(rows, i, 4), kind=i32), i64)
             here = o.offset(keys, row, stride)
@@ -92,18 +92,18 @@ def extremes(typingctx, lanes, kind, keys, stride, rows, n_rows, base):  # type:
 
 
 @intrinsic
-def prefetch(typingctx, keys, stride, rows, first, last):  # type: ignore[no-untyped-def]
+def prefetch(typingctx, keys, stride, rows, first, last):
     """Ask for the cache lines at `keys` of the rows numbered by rows[first] to rows[last].
 
     The rows are too many for the processor to foresee. Asked for between other work, and into the
     second cache, they come without waiting.
     """
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         o = Emitter(builder, 1)
         keys, stride, rows, first, last = args
 
-        def body(i, carried):  # type: ignore[no-untyped-def]
+        def body(i, carried):
             row = o.load(o.offset(rows, i, 4), kind=ir.IntType(32))
             o.prefetch(o.offset(keys, builder.zext(row, ir.IntType(64)), stride))
             return None, carried
@@ -115,7 +115,7 @@ def prefetch(typingctx, keys, stride, rows, first, last):  # type: ignore[no-unt
 
 
 @intrinsic(prefer_literal=True)
-def transpose(  # type: ignore[no-untyped-def]
+def transpose(
     typingctx,
     lanes,
     kind,
@@ -142,7 +142,7 @@ def transpose(  # type: ignore[no-untyped-def]
     lanes_, kind_, years_, gaps_ = literals
     bits = KEY_BITS[kind_]
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         o = Emitter(builder, lanes_)
         keys, stride, rows, base, planes, valid, total, scale, offset = args[4:]
         scale, offset = o.splat(scale), o.splat(offset)
@@ -195,7 +195,7 @@ def _planes(o: Emitter, values: list[Any], bits: int) -> list[Any]:
 
 
 @intrinsic(prefer_literal=True)
-def percentile(  # type: ignore[no-untyped-def]
+def percentile(
     typingctx,
     lanes,
     kind,
@@ -223,7 +223,7 @@ def percentile(  # type: ignore[no-untyped-def]
     bits = KEY_BITS[kind_]
     wide = max(bits, 32)  # the value under construction
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         o = Emitter(builder, lanes_)
         planes, valid, top, base, quantile, least, scale, offset, reference, out = args[3:]
         scale, offset = o.splat(scale), o.splat(offset)
@@ -236,14 +236,14 @@ def percentile(  # type: ignore[no-untyped-def]
         rank = builder.fptosi(position, o.vector())
         weight = builder.fsub(position, builder.sitofp(rank, reals))
 
-        def plane(b):  # type: ignore[no-untyped-def]
+        def plane(b):
             here = o.offset(planes, b, vector)
             return [o.load(here, vector * bits * w) for w in range(words_)]
 
-        def more(b):  # type: ignore[no-untyped-def]
+        def more(b):
             return builder.icmp_signed(">=", b, o.index(0))
 
-        def together(b, carried):  # type: ignore[no-untyped-def]
+        def together(b, carried):
             """Both order statistics in one set of candidates, until some lane's part."""
             rank, value, *m = carried
             p = plane(b)
@@ -257,7 +257,7 @@ def percentile(  # type: ignore[no-untyped-def]
             more, -1, [rank, o.const(0, wide), *candidates], together,
         )  # fmt: skip
 
-        def apart(b, carried):  # type: ignore[no-untyped-def]
+        def apart(b, carried):
             """Where a lane's two part, the half that the upper one went to is set aside."""
             rank, value, parted, *sets = carried
             m, above = sets[:words_], sets[words_:]
@@ -272,7 +272,7 @@ def percentile(  # type: ignore[no-untyped-def]
             kept = bitplanes.keep(o, m, p, ones)
             return None, [rank, value, o.or_(parted, fresh), *kept, *above]
 
-        def smallest(b, carried):  # type: ignore[no-untyped-def]
+        def smallest(b, carried):
             """The upper one is the least of what was set aside."""
             upper, *above = carried
             bit, left = bitplanes.least(o, above, plane(b))
@@ -314,7 +314,7 @@ def percentile(  # type: ignore[no-untyped-def]
 
 
 @intrinsic(prefer_literal=True)
-def mean(  # type: ignore[no-untyped-def]
+def mean(
     typingctx, lanes, kind, words, valid, total, base, least, scale, offset, reference, out, counts
 ):
     """Mean of one window to float32 lanes at `out`, number of valid values to int32 at `counts`."""
@@ -324,7 +324,7 @@ def mean(  # type: ignore[no-untyped-def]
     lanes_, kind_, words_ = literals
     bits = KEY_BITS[kind_]
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         o = Emitter(builder, lanes_)
         valid, total, base, least, scale, offset, reference, out, counts = args[3:]
         reals = ir.VectorType(ir.DoubleType(), lanes_)

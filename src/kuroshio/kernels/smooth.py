@@ -16,41 +16,55 @@ _CELLS = 512  # a stretch whose running sums stay in the first cache
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def running_mean(results, rows, reference, first, last, out):  # type: ignore[no-untyped-def]
+def running_mean(results, rows, reference, runs, first, last, out):
     """Mean over result rows `rows` (output, day) plus the reference, for cells first to last.
 
-    results (row, cell) float32, reference (cell,) float32, out (output, cell) float32. NaN in any
-    day of a window makes its mean NaN.
+    results (row, cell) float32, reference (cell,) float32; out (output, grid cell) float32, written
+    at the places that `runs` (run, 3) gives the cells (see archive.sea.Runs) and NaN between them.
+    NaN in any day of a window makes its mean NaN.
     """
     width = rows.shape[1]
+    slides = np.zeros(rows.shape[0], np.bool_)
+    for o in range(1, rows.shape[0]):
+        slides[o] = True
+        for k in range(width - 1):
+            slides[o] &= rows[o, k] == rows[o - 1, k + 1]
     total = np.empty(_CELLS, np.float64)
     holes = np.empty(_CELLS, np.int32)
-    for start in range(first, last, _CELLS):
-        n = min(_CELLS, last - start)
-        for o in range(rows.shape[0]):
-            slides = o > 0
-            if slides:
-                for k in range(width - 1):
-                    slides &= rows[o, k] == rows[o - 1, k + 1]
-            if slides:
-                enter = results[rows[o, width - 1], start : start + n]
-                leave = results[rows[o - 1, 0], start : start + n]
-                for i in range(n):
-                    a, b = enter[i], leave[i]
-                    total[i] += np.float64(a if a == a else 0.0) - np.float64(b if b == b else 0.0)
-                    holes[i] += np.int32(a != a) - np.int32(b != b)
-            else:
-                total[:n] = 0.0
-                holes[:n] = 0
-                for k in range(width):
-                    enter = results[rows[o, k], start : start + n]
+    for r in range(runs.shape[0]):
+        begin = max(first, runs[r, 2])
+        end = min(last, runs[r, 2] + runs[r, 1])
+        shift = runs[r, 0] - runs[r, 2]
+        if begin == runs[r, 2] and begin < end:  # what lies between the runs is missing
+            out[:, runs[r - 1, 0] + runs[r - 1, 1] if r else 0 : runs[r, 0]] = np.nan
+        if end == runs[r, 2] + runs[r, 1] and begin < end and r == runs.shape[0] - 1:
+            out[:, runs[r, 0] + runs[r, 1] :] = np.nan
+        for start in range(begin, end, _CELLS):
+            n = min(_CELLS, end - start)
+            for o in range(rows.shape[0]):
+                if slides[o]:
+                    enter = results[rows[o, width - 1], start : start + n]
+                    leave = results[rows[o - 1, 0], start : start + n]
                     for i in range(n):
-                        a = enter[i]
-                        total[i] += np.float64(a if a == a else 0.0)
-                        holes[i] += np.int32(a != a)
-            for i in range(n):
-                mean = total[i] / width + np.float64(reference[start + i])
-                out[o, start + i] = np.float32(mean if holes[i] == 0 else np.nan)
+                        a, b = enter[i], leave[i]
+                        total[i] += np.float64(a if a == a else 0.0) - np.float64(
+                            b if b == b else 0.0
+                        )
+                        holes[i] += np.int32(a != a) - np.int32(b != b)
+                else:
+                    total[:n] = 0.0
+                    holes[:n] = 0
+                    for k in range(width):
+                        enter = results[rows[o, k], start : start + n]
+                        for i in range(n):
+                            a = enter[i]
+                            total[i] += np.float64(a if a == a else 0.0)
+                            holes[i] += np.int32(a != a)
+                about = reference[start : start + n]
+                to = out[o, start + shift : start + shift + n]
+                for i in range(n):
+                    mean = total[i] / width + np.float64(about[i])
+                    to[i] = np.float32(mean if holes[i] == 0 else np.nan)
 
 
 def reference_values(keys: Any, buffer: np.ndarray, live: np.ndarray) -> np.ndarray:
