@@ -173,8 +173,8 @@ class Job:
             check_output(self.output, self.overwrite)
 
     def _check_not_an_input(self, archive: Archive) -> None:
-        if self.output is None:
-            return
+        if self.output is None or not os.path.exists(self.output):
+            return  # the usual case, and looking up ten thousand files takes a moment
         output = os.path.realpath(self.output)
         if any(os.path.realpath(source) == output for source in archive.sources):
             raise Refusal(
