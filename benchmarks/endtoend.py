@@ -36,7 +36,10 @@ from kuroshio.archive.synthetic import make_archive
 from kuroshio.request import Request
 
 CASES = {
-    "season": (["--doys", "152:243", "--no-smooth"], {"doys": tuple(range(152, 244)), "smooth_width": 1}),
+    "season": (
+        ["--doys", "152:243", "--no-smooth"],
+        {"doys": tuple(range(152, 244)), "smooth_width": 1},
+    ),
     "full": ([], {}),
 }
 GROUP = 400  # chunks held in memory while they are inflated
@@ -44,14 +47,18 @@ REST_S = 2.0  # shared processors throttle under sustained load
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--layout", choices=("oisst", "era5", "f8"), default="oisst")
     parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--grid", type=float, default=0.25)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--output", type=Path, help="folder for the outputs (default: beside the archive)")
+    parser.add_argument(
+        "--output", type=Path, help="folder for the outputs (default: beside the archive)"
+    )
     parser.add_argument("--json", type=Path, help="write the figures here, too")
     options = parser.parse_args()
     if not any(options.folder.glob("*.nc")):
@@ -109,7 +116,9 @@ def measure(options: argparse.Namespace, case: str) -> dict:
     return result
 
 
-def run(options: argparse.Namespace, arguments: list[str], output: Path, fresh_cache: bool = False) -> dict:
+def run(
+    options: argparse.Namespace, arguments: list[str], output: Path, fresh_cache: bool = False
+) -> dict:
     """One whole process."""
     with tempfile.TemporaryDirectory() as empty:
         environment = {**os.environ, **({"KUROSHIO_CACHE_DIR": empty} if fresh_cache else {})}
@@ -162,12 +171,16 @@ def compress_bound(path: Path, threads: int) -> float:
     with h5py.File(path) as file, ThreadPoolExecutor(threads) as pool:
         for name in ("seas", "thresh"):
             data = file[name]
-            offsets = [data.id.get_chunk_info(i).chunk_offset for i in range(data.id.get_num_chunks())]
+            offsets = [
+                data.id.get_chunk_info(i).chunk_offset for i in range(data.id.get_num_chunks())
+            ]
             for start in range(0, len(offsets), GROUP):
                 group = []
                 for offset in offsets[start : start + GROUP]:
                     chunk = np.full(data.chunks, np.nan, np.float32)
-                    part = data[tuple(slice(o, o + c) for o, c in zip(offset, data.chunks, strict=True))]
+                    part = data[
+                        tuple(slice(o, o + c) for o, c in zip(offset, data.chunks, strict=True))
+                    ]
                     chunk[tuple(slice(0, n) for n in part.shape)] = part
                     group.append(chunk)
                 begin = time.perf_counter()
@@ -180,7 +193,9 @@ def compress_bound(path: Path, threads: int) -> float:
 def processor() -> str:
     try:
         with open("/proc/cpuinfo", encoding="ascii") as lines:
-            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+            return next(
+                line.split(":")[1].strip() for line in lines if line.startswith("model name")
+            )
     except (OSError, StopIteration):
         return platform.processor()
 

@@ -24,8 +24,13 @@ def codes(shape: Sequence[int], seed: int = 0, dtype: str = "i2") -> np.ndarray:
 
 
 def write_oisst(
-    path: Path, day: int, values: np.ndarray | None = None, *, lat0: float = -10.0,
-    units: str = "Celsius", time_units: str = OISST_UNITS,
+    path: Path,
+    day: int,
+    values: np.ndarray | None = None,
+    *,
+    lat0: float = -10.0,
+    units: str = "Celsius",
+    time_units: str = OISST_UNITS,
 ) -> np.ndarray:
     """One day in the layout of NOAA's OISST: four packed variables, one chunk each."""
     if values is None:
@@ -38,12 +43,21 @@ def write_oisst(
         coordinate(file, "zlev", [0.0], units="meters", positive="down")
         coordinate(file, "lat", lat0 + 0.25 * np.arange(nlat), units="degrees_north")
         coordinate(file, "lon", 0.125 + 0.25 * np.arange(nlon), units="degrees_east")
-        names = {"sst": "Daily sea surface temperature", "anom": "Daily anomalies",
-                 "err": "Estimated error", "ice": "Sea ice concentration"}
+        names = {
+            "sst": "Daily sea surface temperature",
+            "anom": "Daily anomalies",
+            "err": "Estimated error",
+            "ice": "Sea ice concentration",
+        }
         for name, text in names.items():
             var = file.createVariable(
-                name, "i2", ("time", "zlev", "lat", "lon"), zlib=True, complevel=4,
-                fill_value=FILL, chunksizes=(1, 1, nlat, nlon),
+                name,
+                "i2",
+                ("time", "zlev", "lat", "lon"),
+                zlib=True,
+                complevel=4,
+                fill_value=FILL,
+                chunksizes=(1, 1, nlat, nlon),
             )
             var.set_auto_maskandscale(False)
             var.long_name, var.units = text, units

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import strategies
 
+import strategies
 from kuroshio import calendar as cal
 from kuroshio import pipeline
 from kuroshio.archive.model import Archive, ArraySlice, Grid, Packing, Piece
@@ -25,9 +25,7 @@ class Arrays:
         several = len(request.percentiles) > 1
         self.shape = shape
         self.several = several
-        self.fields = {
-            name: np.zeros((doys, *shape)) for name in ("seas", *request.extras)
-        }
+        self.fields = {name: np.zeros((doys, *shape)) for name in ("seas", *request.extras)}
         further = (len(request.percentiles),) if several else ()
         self.fields["thresh"] = np.zeros((doys, *further, *shape))
         self.written = {name: np.zeros(f.shape, int) for name, f in self.fields.items()}
@@ -58,9 +56,7 @@ def archive_of(sample: strategies.Sample, splits: tuple[int, ...] = (), rows: in
             where = ArraySlice(sample.stored, (slice(start, stop), *box))
             pieces.append(Piece(tuple(range(start, stop)), box, packing, where))
     grid = Grid(tuple("yx"[-len(shape) :]), shape)
-    return Archive(
-        "sst", {}, sample.dtype, grid, sample.calendar, sample.days, tuple(pieces)
-    )
+    return Archive("sst", {}, sample.dtype, grid, sample.calendar, sample.days, tuple(pieces))
 
 
 def compute(

@@ -68,8 +68,9 @@ def test_bad_file_is_named_or_skipped(week, how, which):
 
 
 @pytest.mark.parametrize("unlimited", [True, False])
-@pytest.mark.parametrize("format", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET",
-                                    "NETCDF3_64BIT_DATA"])
+@pytest.mark.parametrize(
+    "format", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"]
+)
 def test_truncated_netcdf3(tmp_path, format, unlimited):
     """The NetCDF library would read zeros."""
     path = tmp_path / "a.nc"
@@ -121,12 +122,15 @@ def test_file_without_steps(tmp_path):
 
 def test_damaged_zarr_chunk_is_named(tmp_path):
     data = xr.DataArray(
-        np.arange(24.0).reshape(6, 4), dims=("time", "cell"), name="sst",
+        np.arange(24.0).reshape(6, 4),
+        dims=("time", "cell"),
+        name="sst",
         coords={"time": np.arange("2000-01-01", "2000-01-07", dtype="M8[D]").astype("M8[ns]")},
     )
     store = tmp_path / "a.zarr"
-    data.to_dataset().to_zarr(store, zarr_format=2, consolidated=False,
-                              encoding={"sst": {"chunks": (3, 4)}})
+    data.to_dataset().to_zarr(
+        store, zarr_format=2, consolidated=False, encoding={"sst": {"chunks": (3, 4)}}
+    )
     (store / "sst" / "1.0").write_bytes(b"not a chunk")
     good, bad = open_archive(store).pieces
     assert fetch(good.where).shape == (3, 4)

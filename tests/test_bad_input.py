@@ -459,9 +459,15 @@ def test_floats_that_are_not_codes_after_all(tmp_path, output, suffix):
         assert result.status == 0, result
         assert left_over(output.parent) == [output.name]
         times = np.datetime64("2001-01-01") + np.arange(731)
-        pooled = xr.DataArray(
-            values.astype("f8"), dims=("time", "y", "x"), coords={"time": times.astype("M8[ns]")}
-        ).rolling(time=11, center=True, min_periods=1).construct("window")
+        pooled = (
+            xr.DataArray(
+                values.astype("f8"),
+                dims=("time", "y", "x"),
+                coords={"time": times.astype("M8[ns]")},
+            )
+            .rolling(time=11, center=True, min_periods=1)
+            .construct("window")
+        )
         with xr.open_dataset(output, engine="zarr" if suffix == ".zarr" else None) as made:
             assert made.sizes["dayofyear"] == 366
             for doy in (40, 137, 192, 300):

@@ -40,22 +40,36 @@ def test_folder_pattern_list_and_list_file_are_one(week, monkeypatch):
     expected = open_archive(week)
     assert expected.days.tolist() == list(range(day_number("2000-03-01"), day_number("2000-03-08")))
     assert expected.sources == tuple(str(week / f"{(i * 5) % 7}.nc") for i in range(7))
-    assert (expected.variable, expected.grid.dims, expected.grid.shape) == \
-        ("sst", ("lat", "lon"), (4, 6))
+    assert (expected.variable, expected.grid.dims, expected.grid.shape) == (
+        "sst",
+        ("lat", "lon"),
+        (4, 6),
+    )
     paths = sorted(week.glob("*.nc"))
     listing = week / "files.txt"
     listing.write_text("# a comment\n\n" + "\n".join(p.name for p in paths) + "\n")
     monkeypatch.chdir(week)
-    for source in (str(week / "*.nc"), "*.nc", ".", paths, map(str, paths), listing,
-                   [week / "[0-3].nc", week / "[2-6].nc"]):
+    for source in (
+        str(week / "*.nc"),
+        "*.nc",
+        ".",
+        paths,
+        map(str, paths),
+        listing,
+        [week / "[0-3].nc", week / "[2-6].nc"],
+    ):
         found = open_archive(source)
         assert found.sources == expected.sources
         np.testing.assert_array_equal(read_all(found), read_all(expected))
 
 
 def test_folder_of_zarr_stores(tmp_path):
-    data = xr.DataArray(np.ones((6, 4)), dims=("time", "cell"), name="sst", coords={
-        "time": np.arange("2000-01-01", "2000-01-07", dtype="M8[D]").astype("M8[ns]")})
+    data = xr.DataArray(
+        np.ones((6, 4)),
+        dims=("time", "cell"),
+        name="sst",
+        coords={"time": np.arange("2000-01-01", "2000-01-07", dtype="M8[D]").astype("M8[ns]")},
+    )
     for i in range(2):
         part = data.isel(time=slice(3 * i, 3 * i + 3)).to_dataset()
         part.to_zarr(tmp_path / f"{i}.zarr", consolidated=False)
@@ -137,8 +151,11 @@ def test_variable_among_likely_ones(tmp_path):
     path = tmp_path / "a.nc"
     several(path, sst="sea_surface_temperature", sst_error="sea_surface_temperature")
     assert open_archive(path).variable == "sst"
-    for names in ({"sst": "", "t2m": "air_temperature"}, {"sst": "", "t2m": ""},
-                  {"a": "sea_surface_temperature", "b": "air_temperature"}):
+    for names in (
+        {"sst": "", "t2m": "air_temperature"},
+        {"sst": "", "t2m": ""},
+        {"a": "sea_surface_temperature", "b": "air_temperature"},
+    ):
         several(path, **names)
         with pytest.raises(Refusal, match="Several variables could be meant"):
             open_archive(path)
@@ -218,16 +235,30 @@ def test_coordinates_bounds_and_mapping_travel(tmp_path):
         file.createVariable("lat_corners", "f8", ("y", "x", "nv"))[:] = 7.0
         file.createVariable("crs", "i4", ()).grid_mapping_name = "polar_stereographic"
         var = file.createVariable("tos", "f4", ("time", "level", "y", "x"), fill_value=1e20)
-        var.setncatts({"coordinates": "lat lon", "grid_mapping": "crs", "units": "degC",
-                       "valid_min": np.float32(-2), "standard_name": "sea_surface_temperature"})
+        var.setncatts(
+            {
+                "coordinates": "lat lon",
+                "grid_mapping": "crs",
+                "units": "degC",
+                "valid_min": np.float32(-2),
+                "standard_name": "sea_surface_temperature",
+            }
+        )
         var[:] = 1.0
     archive = open_archive(path)
-    assert archive.attrs == {"grid_mapping": "crs", "units": "degC",
-                             "standard_name": "sea_surface_temperature"}
+    assert archive.attrs == {
+        "grid_mapping": "crs",
+        "units": "degC",
+        "standard_name": "sea_surface_temperature",
+    }
     coords = archive.grid.coords
     assert {n: f.dims for n, f in coords.items()} == {
-        "x": ("x",), "lat": ("y", "x"), "lon": ("y", "x"), "lat_corners": ("y", "x", "nv"),
-        "crs": (), "level": (),
+        "x": ("x",),
+        "lat": ("y", "x"),
+        "lon": ("y", "x"),
+        "lat_corners": ("y", "x", "nv"),
+        "crs": (),
+        "level": (),
     }
     assert coords["lat"].attrs == {"units": "degrees_north", "bounds": "lat_corners"}
     assert np.isnan(coords["lat"].values[0, 0])
@@ -253,9 +284,16 @@ def test_unstructured_cells(tmp_path):
 # -- further dimensions --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dims", [("time", "depth", "lat", "lon"), ("time", "lev", "ncells"),
-                                  ("time", "member", "y", "x"), ("time", "a", "lat", "lon"),
-                                  ("time", "number", "cell")])
+@pytest.mark.parametrize(
+    "dims",
+    [
+        ("time", "depth", "lat", "lon"),
+        ("time", "lev", "ncells"),
+        ("time", "member", "y", "x"),
+        ("time", "a", "lat", "lon"),
+        ("time", "number", "cell"),
+    ],
+)
 def test_longer_dimensions_need_a_choice(tmp_path, dims):
     path = tmp_path / "a.nc"
     write_series(path, codes((3, 4, 3, 2)[: len(dims)]), dims=dims)
@@ -267,10 +305,12 @@ def test_longer_dimensions_need_a_choice(tmp_path, dims):
 
 @pytest.mark.parametrize(
     ("select", "words"),
-    [({"depth": 4}, "outside the dimension depth.*size 4.*0 to 3"),
-     ({"level": 0}, "names no dimension.*depth, lat, lon"),
-     ({"time": 0}, "names no dimension"),
-     ({"depth": 0.5}, "not a whole number")],
+    [
+        ({"depth": 4}, "outside the dimension depth.*size 4.*0 to 3"),
+        ({"level": 0}, "names no dimension.*depth, lat, lon"),
+        ({"time": 0}, "names no dimension"),
+        ({"depth": 0.5}, "not a whole number"),
+    ],
 )
 def test_selections_refused(tmp_path, select, words):
     write_series(tmp_path / "a.nc", codes((3, 4, 3, 2)), dims=("time", "depth", "lat", "lon"))
@@ -288,9 +328,11 @@ def test_a_single_row_stays_a_dimension(tmp_path):
 
 @pytest.mark.parametrize(
     ("dtype", "attrs", "words"),
-    [("f4", {"scale_factor": 0.1}, "Only integers may be packed"),
-     ("i2", {"_Unsigned": "true"}, "_Unsigned"),
-     ("i2", {"scale_factor": 0.0}, "no value can be recovered")],
+    [
+        ("f4", {"scale_factor": 0.1}, "Only integers may be packed"),
+        ("i2", {"_Unsigned": "true"}, "_Unsigned"),
+        ("i2", {"scale_factor": 0.0}, "no value can be recovered"),
+    ],
 )
 def test_packing_refused(tmp_path, dtype, attrs, words):
     write_series(tmp_path / "a.nc", np.ones((2, 2, 2), dtype), attrs=attrs)

@@ -200,7 +200,7 @@ def test_messages_hold_no_control_characters():
 
 NAMES = [
     "with space.nc",
-    "quote'd \"twice\".nc",
+    'quote\'d "twice".nc',
     "$(touch executed).nc",
     "`touch executed`; touch executed.nc",
     "größe 海.nc",

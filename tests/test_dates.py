@@ -42,8 +42,19 @@ UNITS = ("days", "hours", "minutes", "seconds", "day", "h", "sec")
 
 
 @given(
-    calendar=st.sampled_from(["standard", "gregorian", "proleptic_gregorian", "noleap", "365_day",
-                              "all_leap", "360_day", "NoLeap", None]),
+    calendar=st.sampled_from(
+        [
+            "standard",
+            "gregorian",
+            "proleptic_gregorian",
+            "noleap",
+            "365_day",
+            "all_leap",
+            "360_day",
+            "NoLeap",
+            None,
+        ]
+    ),
     unit=st.sampled_from(UNITS),
     year=st.integers(1600, 2200),
     month=st.integers(1, 12),
@@ -102,14 +113,23 @@ def test_times_refused(units, calendar, value, words):
 
 @pytest.mark.parametrize("calendar", ["noleap", "360_day", "all_leap", "standard"])
 def test_calendars_of_files(tmp_path, calendar):
-    write_series(tmp_path / "a.nc", codes((70, 2, 2)), units="days since 2003-12-31 12:00:00",
-                 calendar=calendar, fill_value=FILL)
+    write_series(
+        tmp_path / "a.nc",
+        codes((70, 2, 2)),
+        units="days since 2003-12-31 12:00:00",
+        calendar=calendar,
+        fill_value=FILL,
+    )
     archive = open_archive(tmp_path / "a.nc")
     assert archive.calendar == calendar
     first = {"360_day": "2004-01-01"}.get(calendar, "2003-12-31")
     assert cal.iso_date(calendar, archive.days[0]) == first
-    last = {"noleap": "2004-03-10", "360_day": "2004-03-10", "all_leap": "2004-03-09",
-            "standard": "2004-03-09"}[calendar]
+    last = {
+        "noleap": "2004-03-10",
+        "360_day": "2004-03-10",
+        "all_leap": "2004-03-09",
+        "standard": "2004-03-09",
+    }[calendar]
     assert cal.iso_date(calendar, archive.days[-1]) == last
 
 
@@ -137,8 +157,9 @@ def test_missing_days_are_counted_and_unsorted_steps_sorted(tmp_path):
 
 
 def test_sub_daily_in_one_file(tmp_path):
-    write_series(tmp_path / "a.nc", codes((8, 2, 2)), units="hours since 2001-01-01",
-                 times=6 * np.arange(8))
+    write_series(
+        tmp_path / "a.nc", codes((8, 2, 2)), units="hours since 2001-01-01", times=6 * np.arange(8)
+    )
     for duplicates in ("error", "last"):
         with pytest.raises(Refusal, match=r"sub-daily.*2001-01-01 at 00:00 and 06:00.*resample"):
             open_archive(tmp_path / "a.nc", duplicates=duplicates)
@@ -146,8 +167,9 @@ def test_sub_daily_in_one_file(tmp_path):
 
 def test_sub_daily_over_files(tmp_path):
     for i in range(8):
-        write_series(tmp_path / f"{i}.nc", codes((1, 2, 2)), units="hours since 2001-01-01",
-                     times=[12 * i])
+        write_series(
+            tmp_path / f"{i}.nc", codes((1, 2, 2)), units="hours since 2001-01-01", times=[12 * i]
+        )
     for duplicates in ("error", "first"):
         with pytest.raises(Refusal, match=r"sub-daily.*cdo daymean"):
             open_archive(tmp_path, duplicates=duplicates)
@@ -155,8 +177,12 @@ def test_sub_daily_over_files(tmp_path):
 
 @pytest.mark.parametrize(
     ("times", "word"),
-    [(30.4 * np.arange(12), "monthly"), (8 * np.arange(20), "8-daily"),
-     (365 * np.arange(5), "yearly"), (5 * np.arange(9), "5-daily")],
+    [
+        (30.4 * np.arange(12), "monthly"),
+        (8 * np.arange(20), "8-daily"),
+        (365 * np.arange(5), "yearly"),
+        (5 * np.arange(9), "5-daily"),
+    ],
 )
 def test_rarer_than_daily(tmp_path, times, word):
     write_series(tmp_path / "a.nc", codes((times.size, 2, 2)), times=times)
@@ -185,8 +211,11 @@ def overlapping(folder: Path, names: tuple[str, str]) -> tuple[np.ndarray, np.nd
 
 def test_duplicates_are_refused_and_both_named(tmp_path):
     overlapping(tmp_path, ("a.nc", "b.nc"))
-    with pytest.raises(Refusal, match=r"2 dates appear more than once.*2001-01-04, in .*a\.nc and "
-                                      r"in .*b\.nc.*--duplicates last.*_preliminary"):
+    with pytest.raises(
+        Refusal,
+        match=r"2 dates appear more than once.*2001-01-04, in .*a\.nc and "
+        r"in .*b\.nc.*--duplicates last.*_preliminary",
+    ):
         open_archive(tmp_path)
 
 
@@ -209,8 +238,9 @@ def test_duplicates_by_rule(tmp_path, names, rule, winner):
     assert f"the {rule} file by name" in archive.notes[0]
     assert "2 steps with duplicate dates were dropped" in archive.notes[0]
     assert all(max(p.steps) >= 0 for p in archive.pieces)
-    assert (len(archive.pieces), sum(-1 in p.steps for p in archive.pieces)) == \
-        ((5, 1) if winner == 1 else (5, 0))
+    assert (len(archive.pieces), sum(-1 in p.steps for p in archive.pieces)) == (
+        (5, 1) if winner == 1 else (5, 0)
+    )
 
 
 def test_duplicate_within_a_file(tmp_path):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import strategies
-from engine import archive_of, compute
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import strategies
+from engine import archive_of, compute
 from kuroshio.archive.read import Reader
 from kuroshio.errors import Refusal
 from kuroshio.keys import AFFINE16, Keys
@@ -40,7 +40,9 @@ def compare(found: dict, expected: dict, sample: strategies.Sample, extras: tupl
 def test_engine_equals_the_oracle(data):
     sample = data.draw(strategies.archives(max_years=12))
     request = data.draw(strategies.requests(sample))
-    splits = data.draw(st.lists(st.integers(1, max(len(sample.days) - 1, 1)), max_size=4, unique=True))
+    splits = data.draw(
+        st.lists(st.integers(1, max(len(sample.days) - 1, 1)), max_size=4, unique=True)
+    )
     splits = tuple(sorted(s for s in splits if s < len(sample.days)))
     archive = archive_of(sample, splits, rows=data.draw(st.integers(1, 3)))
     try:
@@ -50,7 +52,6 @@ def test_engine_equals_the_oracle(data):
         assert (pool == 0).all()
         return
     compare(found, strategies.oracle(sample, request), sample, request.extras)
-
 
 
 def striped(rng: np.random.Generator, *, ice: bool) -> strategies.Sample:

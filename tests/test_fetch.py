@@ -84,8 +84,14 @@ def test_netcdf4_storage(tmp_path, kind, dtype):
 @pytest.mark.parametrize("unlimited", [True, False])
 def test_other_formats(tmp_path, format, unlimited):
     for i in range(3):
-        write_series(tmp_path / f"{i}.nc", codes((10, 4, 5), i), 10 * i, format=format,
-                     unlimited=unlimited, fill_value=FILL)
+        write_series(
+            tmp_path / f"{i}.nc",
+            codes((10, 4, 5), i),
+            10 * i,
+            format=format,
+            unlimited=unlimited,
+            fill_value=FILL,
+        )
     expected = np.concatenate([decoded(p) for p in sorted(tmp_path.glob("*.nc"))])
     check(tmp_path, expected, ByteRange if format == "NETCDF4_CLASSIC" else FileSlice)
 
@@ -96,8 +102,11 @@ def test_both_missing_codes_and_per_file_packing(tmp_path):
     for i in range(3):
         values = codes((5, 4, 5), i)
         values[0, 0, 0] = -555
-        attrs = {"scale_factor": 0.01 + 0.001 * i, "add_offset": 280.0 + i,
-                 "missing_value": np.int16(-555)}
+        attrs = {
+            "scale_factor": 0.01 + 0.001 * i,
+            "add_offset": 280.0 + i,
+            "missing_value": np.int16(-555),
+        }
         write_series(tmp_path / f"{i}.nc", values, 5 * i, attrs=attrs, fill_value=FILL, zlib=True)
         masked = np.where((values == FILL) | (values == -555), np.nan, values.astype(float))
         expected.append(masked * attrs["scale_factor"] + attrs["add_offset"])
@@ -196,8 +205,14 @@ def test_depth_is_chosen(tmp_path, chunks):
     path = tmp_path / "deep.nc"
     values = codes((6, 3, 4, 5))
     storage = {"chunksizes": chunks, "zlib": True} if chunks else {"contiguous": True}
-    write_series(path, values, dims=("time", "depth", "lat", "lon"), unlimited=bool(chunks),
-                 fill_value=FILL, **storage)
+    write_series(
+        path,
+        values,
+        dims=("time", "depth", "lat", "lon"),
+        unlimited=bool(chunks),
+        fill_value=FILL,
+        **storage,
+    )
     kind = ByteRange if chunks == (2, 1, 4, 5) else FileSlice
     for depth in (0, 2, -1):
         check(path, decoded(path)[:, depth], kind, select={"depth": depth})
@@ -224,8 +239,11 @@ def dataset(dtype: str = "f4") -> xr.Dataset:
     values[4, 2] = np.nan
     return xr.Dataset(
         {"sst": (("time", "lat", "lon"), values, {"units": "Celsius"})},
-        {"time": np.arange("2003-12-20", "2004-01-12", dtype="M8[D]").astype("M8[ns]"),
-         "lat": np.arange(6.0), "lon": np.arange(7.0)},
+        {
+            "time": np.arange("2003-12-20", "2004-01-12", dtype="M8[D]").astype("M8[ns]"),
+            "lat": np.arange(6.0),
+            "lon": np.arange(7.0),
+        },
     )
 
 
@@ -236,8 +254,7 @@ def test_zarr(tmp_path, version, shards, packed):
     data = dataset()
     encoding = {"chunks": (5, 3, 7), **({"shards": shards} if shards else {})}
     if packed:
-        encoding |= {"dtype": "int16", "scale_factor": 0.01, "add_offset": 3.0,
-                     "_FillValue": -999}
+        encoding |= {"dtype": "int16", "scale_factor": 0.01, "add_offset": 3.0, "_FillValue": -999}
     else:
         encoding |= {"_FillValue": np.nan}
     data.to_zarr(store, zarr_format=version, consolidated=False, encoding={"sst": encoding})

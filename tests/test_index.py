@@ -53,16 +53,23 @@ def scanned(monkeypatch) -> list[str]:
 def same(one: Archive, two: Archive) -> None:
     assert one.pieces == two.pieces
     assert one.sources == two.sources
-    assert (one.variable, one.attrs, one.dtype, one.calendar) == \
-        (two.variable, two.attrs, two.dtype, two.calendar)
+    assert (one.variable, one.attrs, one.dtype, one.calendar) == (
+        two.variable,
+        two.attrs,
+        two.dtype,
+        two.calendar,
+    )
     assert {type(v) for v in one.attrs.values()} == {type(v) for v in two.attrs.values()}
     assert (one.grid.dims, one.grid.shape) == (two.grid.dims, two.grid.shape)
     np.testing.assert_array_equal(one.days, two.days)
     assert one.grid.coords.keys() == two.grid.coords.keys()
     for name, mine in one.grid.coords.items():
         other = two.grid.coords[name]
-        assert (mine.dims, mine.attrs, mine.values.dtype) == \
-            (other.dims, other.attrs, other.values.dtype)
+        assert (mine.dims, mine.attrs, mine.values.dtype) == (
+            other.dims,
+            other.attrs,
+            other.values.dtype,
+        )
         np.testing.assert_array_equal(mine.values, other.values)
 
 
@@ -74,15 +81,32 @@ def test_second_open_scans_nothing(days, scanned):
     same(first, second)
 
 
-@pytest.mark.parametrize("storage", [
-    {"chunksizes": (4, 2, 3), "zlib": True}, {"contiguous": True}, {"fletcher32": True}, {},
-])
+@pytest.mark.parametrize(
+    "storage",
+    [
+        {"chunksizes": (4, 2, 3), "zlib": True},
+        {"contiguous": True},
+        {"fletcher32": True},
+        {},
+    ],
+)
 def test_every_storage_survives(tmp_path, scanned, storage):
     path = tmp_path / "a.nc"
-    attrs = {"scale_factor": np.float32(0.01), "flag_values": np.array([1, 2], "i1"),
-             "long_name": "température", "level": np.float64("nan"), "missing_value": 7}
-    write_series(path, codes((9, 4, 5)), attrs=attrs, fill_value=FILL,
-                 unlimited="contiguous" not in storage, **storage)
+    attrs = {
+        "scale_factor": np.float32(0.01),
+        "flag_values": np.array([1, 2], "i1"),
+        "long_name": "température",
+        "level": np.float64("nan"),
+        "missing_value": 7,
+    }
+    write_series(
+        path,
+        codes((9, 4, 5)),
+        attrs=attrs,
+        fill_value=FILL,
+        unlimited="contiguous" not in storage,
+        **storage,
+    )
     first = open_archive(path)
     second = open_archive(path)
     assert scanned == ["a.nc"]
@@ -116,8 +140,14 @@ def test_changed_grid_is_seen(days):
 
 def test_variable_and_selection_have_their_own_facts(tmp_path, scanned):
     path = tmp_path / "a.nc"
-    write_series(path, codes((3, 4, 2, 2)), dims=("time", "depth", "lat", "lon"),
-                 fill_value=FILL, chunksizes=(1, 1, 2, 2), zlib=True)
+    write_series(
+        path,
+        codes((3, 4, 2, 2)),
+        dims=("time", "depth", "lat", "lon"),
+        fill_value=FILL,
+        chunksizes=(1, 1, 2, 2),
+        zlib=True,
+    )
     with netCDF4.Dataset(path, "a") as file:
         file.createVariable("other", "f4", ("time", "lat", "lon"))[:] = 3.0
     one = open_archive(path, variable="sst", select={"depth": 1})
@@ -244,8 +274,11 @@ def test_workers_refuse_and_skip_alike(days):
 @pytest.mark.usefixtures("many")
 def test_dead_workers_lose_no_file(days, monkeypatch):
     def dies() -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"],
-                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        return subprocess.Popen(
+            [sys.executable, "-c", "raise SystemExit(3)"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
 
     monkeypatch.setattr(workers, "_start", dies)
     assert open_archive(days).days.size == 10

@@ -15,10 +15,10 @@ import pytest
 import xarray as xr
 
 import kuroshio as ks
-from kuroshio.api import Job
-from kuroshio.request import Request
 from archive_files import write_series
 from cli_runs import run_here
+from kuroshio.api import Job
+from kuroshio.request import Request
 
 WITHIN = 2e-6
 SERIES = {"WA": "sst_WA.csv", "NWAtl": "sst_NW_Atl.csv"}

@@ -80,8 +80,12 @@ def _add_climatology(subparsers) -> None:  # type: ignore[no-untyped-def]
     )  # fmt: skip
     _add_source(parser)
     _add_request(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="clim.nc or clim.zarr")
-    parser.add_argument("--overwrite", action="store_true", help="replace FILE once the new one is complete")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="clim.nc or clim.zarr"
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace FILE once the new one is complete"
+    )
     _add_means(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar and no account")
     parser.add_argument("--json", action="store_true", help="print the account as JSON")
@@ -121,10 +125,21 @@ def _add_plot(subparsers) -> None:  # type: ignore[no-untyped-def]
   kuroshio plot clim.nc --doys 15,196 --point -29.4 112.6 --archive 'oisst/*.nc' -o pictures/""",
     )  # fmt: skip
     parser.add_argument("file", help="a .nc or .zarr made by kuroshio climatology")
-    parser.add_argument("-o", "--output", metavar="FOLDER", help="where the pictures go (default: beside FILE)")
-    parser.add_argument("--doys", metavar="DAYS", help="days of year to map, such as 15,105,196,288")
-    parser.add_argument("--point", type=float, nargs=2, metavar=("LAT", "LON"), help="where to draw the year")
-    parser.add_argument("--archive", nargs="+", metavar="SOURCE", help="the daily files, to show the values behind the lines at the point")
+    parser.add_argument(
+        "-o", "--output", metavar="FOLDER", help="where the pictures go (default: beside FILE)"
+    )
+    parser.add_argument(
+        "--doys", metavar="DAYS", help="days of year to map, such as 15,105,196,288"
+    )
+    parser.add_argument(
+        "--point", type=float, nargs=2, metavar=("LAT", "LON"), help="where to draw the year"
+    )
+    parser.add_argument(
+        "--archive",
+        nargs="+",
+        metavar="SOURCE",
+        help="the daily files, to show the values behind the lines at the point",
+    )
     parser.add_argument("--var", metavar="NAME", help="the variable in the daily files")
 
 
@@ -137,8 +152,12 @@ def _add_synth(subparsers) -> None:  # type: ignore[no-untyped-def]
   kuroshio synth big/ --grid 0.25 --layout era5 --doys 152:243""",
     )  # fmt: skip
     parser.add_argument("folder", metavar="DIR", help="where the files go")
-    parser.add_argument("--years", default="1991-2020", metavar="FIRST-LAST", help="default 1991-2020")
-    parser.add_argument("--grid", type=float, default=2.0, metavar="DEGREES", help="size of a cell (default 2)")
+    parser.add_argument(
+        "--years", default="1991-2020", metavar="FIRST-LAST", help="default 1991-2020"
+    )
+    parser.add_argument(
+        "--grid", type=float, default=2.0, metavar="DEGREES", help="size of a cell (default 2)"
+    )
     parser.add_argument("--layout", choices=("oisst", "era5", "f8"), default="oisst",
                         help="oisst: int16; era5: int16 whose scale differs from file to file; f8: float64")  # fmt: skip
     parser.add_argument("--doys", metavar="DAYS", help="only these days of year, such as 152:243")
@@ -159,40 +178,92 @@ def _command(subparsers, name, run, what, examples):  # type: ignore[no-untyped-
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
-    group.add_argument("source", nargs="+", help="a folder, a quoted pattern, files, a .txt list of files, or a Zarr store")
+    group.add_argument(
+        "source",
+        nargs="+",
+        help="a folder, a quoted pattern, files, a .txt list of files, or a Zarr store",
+    )
     group.add_argument("--var", metavar="NAME", help="the variable, where it is not obvious")
     group.add_argument("--sel", action="append", default=[], type=_selection, metavar="DIM=INDEX",
                        help="take one index (from 0) of a dimension such as depth")  # fmt: skip
     group.add_argument("--duplicates", choices=("error", "last", "first"), default="error",
                        help="which file counts where a date comes twice (default: refuse)")  # fmt: skip
-    group.add_argument("--skip-bad", action="store_true", help="go on without damaged files and record them")
-    group.add_argument("--no-cache", action="store_true", help="forget and do not keep what was learned of the files")
+    group.add_argument(
+        "--skip-bad", action="store_true", help="go on without damaged files and record them"
+    )
+    group.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="forget and do not keep what was learned of the files",
+    )
 
 
 def _add_request(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to compute")
     group.add_argument("--baseline", type=int, nargs=2, default=(1991, 2020), metavar=("FIRST", "LAST"),
                        help="years, both included (default 1991 2020)")  # fmt: skip
-    group.add_argument("--percentile", type=_percent, nargs="+", default=[90.0], metavar="P", help="0 to 100 (default 90)")
+    group.add_argument(
+        "--percentile",
+        type=_percent,
+        nargs="+",
+        default=[90.0],
+        metavar="P",
+        help="0 to 100 (default 90)",
+    )
     # No defaults here: argparse takes a value equal to the default for one that was not given.
     width = group.add_mutually_exclusive_group()
-    width.add_argument("--half-width", type=int, metavar="DAYS", help="days on either side of the centre (default 5)")
-    width.add_argument("--window", type=int, metavar="DAYS", help="the same as a whole window, odd (11)")
-    group.add_argument("--doys", metavar="DAYS", help="days of year such as 152:243 (both ends included), 335:60 or 1,60")
+    width.add_argument(
+        "--half-width",
+        type=int,
+        metavar="DAYS",
+        help="days on either side of the centre (default 5)",
+    )
+    width.add_argument(
+        "--window", type=int, metavar="DAYS", help="the same as a whole window, odd (11)"
+    )
+    group.add_argument(
+        "--doys",
+        metavar="DAYS",
+        help="days of year such as 152:243 (both ends included), 335:60 or 1,60",
+    )
     smooth = group.add_mutually_exclusive_group()
-    smooth.add_argument("--smooth-width", type=int, metavar="DAYS", help="odd length of the running mean (default 31)")
-    smooth.add_argument("--no-smooth", action="store_true", help="leave the daily results as they are")
+    smooth.add_argument(
+        "--smooth-width",
+        type=int,
+        metavar="DAYS",
+        help="odd length of the running mean (default 31)",
+    )
+    smooth.add_argument(
+        "--no-smooth", action="store_true", help="leave the daily results as they are"
+    )
     group.add_argument("--feb29", choices=("mean", "pool"), default="mean",
                        help="29 February: mean of its neighbours, or its own pool of leap years")  # fmt: skip
-    group.add_argument("--min-valid", type=float, default=0.0, metavar="FRACTION", help="least valid share of a pool (default 0)")
-    group.add_argument("--max-pad", type=int, default=0, metavar="DAYS", help="fill gaps up to so long in time first (default 0)")
+    group.add_argument(
+        "--min-valid",
+        type=float,
+        default=0.0,
+        metavar="FRACTION",
+        help="least valid share of a pool (default 0)",
+    )
+    group.add_argument(
+        "--max-pad",
+        type=int,
+        default=0,
+        metavar="DAYS",
+        help="fill gaps up to so long in time first (default 0)",
+    )
     group.add_argument("--extra", nargs="+", default=[], choices=("count", "std", "skewness", "kurtosis"),
                        help="further statistics of the pool")  # fmt: skip
 
 
 def _add_means(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("means")
-    group.add_argument("--memory", type=_size, metavar="SIZE", help="what may be used, such as 4G (default: half of what is free)")
+    group.add_argument(
+        "--memory",
+        type=_size,
+        metavar="SIZE",
+        help="what may be used, such as 4G (default: half of what is free)",
+    )
     group.add_argument("--threads", type=int, metavar="N", help="default: all processors")
 
 

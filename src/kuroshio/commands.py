@@ -38,7 +38,9 @@ def climatology(arguments: argparse.Namespace) -> None:
     with Bar(arguments.quiet or arguments.json) as bar:
         archive = _open(arguments, bar, account)
         job.request = _request(arguments, _year_length(archive))
-        done = job.run(archive, sources=" ".join(arguments.source), progress=bar.update, account=account)
+        done = job.run(
+            archive, sources=" ".join(arguments.source), progress=bar.update, account=account
+        )
     for message in [*archive.notes, *done.warnings, *(f"Skipped {s}" for s in done.skipped)]:
         note(message)
     if arguments.json:

@@ -79,7 +79,9 @@ def render(info: dict[str, Any]) -> Group:
         )
     return Group(
         Text(info["title"], style="bold"),
-        Text(f"{printable(info['path'])}  {info['format']}, {_size(info['size_bytes'])}", style="dim"),
+        Text(
+            f"{printable(info['path'])}  {info['format']}, {_size(info['size_bytes'])}", style="dim"
+        ),
         Text(),
         holds,
         Text(),

@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .archive.cut import choose
 from .archive.decode import NotCodes, choose_keys, widest_keys
 from .archive.model import Archive
-from .archive.cut import choose
 from .archive.needs import Needs
 from .archive.plan import Batch, Block, Layout, Plan
 from .archive.read import Reader, Spans, sample_values
@@ -109,9 +109,7 @@ def run(
     leave_out_land = True
     while True:
         try:
-            return _run(
-                prepared, leave_out_land, open_output, threads, skip_bad, spans, progress
-            )
+            return _run(prepared, leave_out_land, open_output, threads, skip_bad, spans, progress)
         except NotCodes:
             # Floats that began as whole multiples of 0.01 and went on as something else.
             prepared = _with_keys(prepared.needs, widest_keys(archive), memory_bytes)

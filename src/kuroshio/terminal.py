@@ -100,7 +100,12 @@ def show_account(output: Any, done: Done) -> None:
     console = Output()
     console.say(f"{output}: {done.seconds:.1f} s on {done.account.threads} threads")
     table = Table()
-    for name, justify in (("stage", "left"), ("thread s", "right"), ("share", "right"), ("GB/s a thread", "right")):
+    for name, justify in (
+        ("stage", "left"),
+        ("thread s", "right"),
+        ("share", "right"),
+        ("GB/s a thread", "right"),
+    ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for row in done.account.rows(done.seconds):
         rate = row["gb_per_s"]
@@ -167,7 +172,7 @@ def show_plan(facts: dict[str, Any]) -> None:
 
 def _order(archive: Archive, plan: Plan) -> str:
     months, days = cal.month_day(archive.calendar, np.array([plan.walk[0], plan.walk[-1]]))
-    names = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+    names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     first, last = (f"{d} {names[m - 1]}" for m, d in zip(months, days, strict=True))
     return f"by day of year, {first} to {last}, all years of a day together"
 
@@ -178,5 +183,3 @@ def _estimate(plan: Plan, keys: Keys, cells: int, threads: int) -> float:
     compute = plan.computed * cells * keys.bits / 16 * 35e-9
     write = len(plan.doys) * cells * 8 / 0.8e9
     return (decode + compute + write) / threads
-
-

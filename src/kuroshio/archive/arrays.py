@@ -30,7 +30,10 @@ def array_part(source: Any, variable: str | None, select: Mapping[str, int]) -> 
 
 
 def _part(
-    name: str, variables: Mapping[str, Var], arrays: Mapping[str, Any], variable: str | None,
+    name: str,
+    variables: Mapping[str, Var],
+    arrays: Mapping[str, Any],
+    variable: str | None,
     select: Mapping[str, int],
 ) -> Part:
     times: dict[str, tuple[np.ndarray, str]] = {}
@@ -73,8 +76,10 @@ def _stored_chunk(array: Any, var: Var) -> tuple[int, ...] | None:
         preferred = getattr(array, "encoding", {}).get("preferred_chunks")
         if not preferred:
             return None
-        return tuple(min(max(1, n), int(preferred.get(d, n))) if n else 1
-                     for d, n in zip(var.dims, var.shape, strict=True))
+        return tuple(
+            min(max(1, n), int(preferred.get(d, n))) if n else 1
+            for d, n in zip(var.dims, var.shape, strict=True)
+        )
     return tuple(max(c) if isinstance(c, tuple) else int(c) for c in chunks)
 
 

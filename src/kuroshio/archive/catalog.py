@@ -1,10 +1,10 @@
 """From what the user names to an `Archive`: which files, which variable, which days, which pieces.
 
-    sources.py    what was named -> files, Zarr stores, objects
-    scan.py       one file -> facts (layout.py, choose.py, timeaxis.py, packing.py, hdf5.py)
-    index.py      facts kept between runs;  workers.py  many files scanned at once
-    arrays.py     Zarr and xarray -> the same
-    timeline.py   the parts put together: one grid, every day once
+sources.py    what was named -> files, Zarr stores, objects
+scan.py       one file -> facts (layout.py, choose.py, timeaxis.py, packing.py, hdf5.py)
+index.py      facts kept between runs;  workers.py  many files scanned at once
+arrays.py     Zarr and xarray -> the same
+timeline.py   the parts put together: one grid, every day once
 """
 
 from __future__ import annotations
@@ -76,9 +76,7 @@ def open_archive(
                     raise
                 skipped.append(f"{bad.path}: {bad.reason}")
     if skipped and not parts:
-        raise Refusal(
-            f"None of the {len(skipped)} files can be used. The first: {skipped[0]}."
-        )
+        raise Refusal(f"None of the {len(skipped)} files can be used. The first: {skipped[0]}.")
     return assemble(parts, duplicates, skipped)
 
 
@@ -93,24 +91,36 @@ def _whole_numbers(select: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _file_parts(
-    paths: Sequence[str], variable: str | None, select: Mapping[str, int], skip_bad: bool,
-    cache: bool, progress: Progress | None,
+    paths: Sequence[str],
+    variable: str | None,
+    select: Mapping[str, int],
+    skip_bad: bool,
+    cache: bool,
+    progress: Progress | None,
 ) -> tuple[list[Part], list[str]]:
     """The parts that files are, in the order of `paths`, and what was skipped."""
     if not paths:
         return [], []
     facts, layouts, bad = _scan_all(paths, variable, select, skip_bad, cache, progress)
     parts = [
-        Part(path, layouts[fact.fingerprint], fact.seconds,
-             partial(file_pieces, fact, layouts[fact.fingerprint]))
+        Part(
+            path,
+            layouts[fact.fingerprint],
+            fact.seconds,
+            partial(file_pieces, fact, layouts[fact.fingerprint]),
+        )
         for path, fact in ((path, facts[path]) for path in paths if path in facts)
     ]
     return parts, [f"{path}: {bad[path]}" for path in paths if path in bad]
 
 
 def _scan_all(
-    paths: Sequence[str], variable: str | None, select: Mapping[str, int], skip_bad: bool,
-    cache: bool, progress: Progress | None,
+    paths: Sequence[str],
+    variable: str | None,
+    select: Mapping[str, int],
+    skip_bad: bool,
+    cache: bool,
+    progress: Progress | None,
 ) -> tuple[dict[str, FileFacts], dict[str, Layout], dict[str, str]]:
     """Facts by path, layouts by fingerprint, and reasons by path of what was skipped.
 
@@ -163,8 +173,11 @@ def _known(
 
 
 def _run(
-    results: Iterator[tuple[str, Result]], index: Index | None, layouts: Mapping[str, Layout],
-    variable: str | None, select: Mapping[str, int],
+    results: Iterator[tuple[str, Result]],
+    index: Index | None,
+    layouts: Mapping[str, Layout],
+    variable: str | None,
+    select: Mapping[str, int],
 ) -> dict[str, Result]:
     """All results, and what they teach put in the index, also where the user interrupts."""
     found: dict[str, Result] = {}

@@ -111,7 +111,9 @@ class _Sizes:
         """The next smaller cut: whole chunks of the archive while there are any; 0 after one row."""
         half = block // 2
         if self.chunk_rows and block > self.chunk_rows:
-            return max(-(-half // self.chunk_rows) * self.chunk_rows if half else 0, self.chunk_rows)
+            return max(
+                -(-half // self.chunk_rows) * self.chunk_rows if half else 0, self.chunk_rows
+            )
         return half
 
     def _of_batch(self, batch: int) -> tuple:

@@ -112,9 +112,7 @@ def _decodable(dataset: Any) -> bool:
     from h5py import h5z
 
     creation = dataset.id.get_create_plist()
-    return all(
-        h5z.filter_avail(creation.get_filter(i)[0]) for i in range(creation.get_nfilters())
-    )
+    return all(h5z.filter_avail(creation.get_filter(i)[0]) for i in range(creation.get_nfilters()))
 
 
 def _array_slice(where: ArraySlice) -> np.ndarray:

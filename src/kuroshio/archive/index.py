@@ -76,7 +76,9 @@ class Index:
             return {}, {}
 
     def save(
-        self, facts: Iterable[tuple[FileFacts, int, int]], layouts: Mapping[str, Layout],
+        self,
+        facts: Iterable[tuple[FileFacts, int, int]],
+        layouts: Mapping[str, Layout],
         request: str,
     ) -> None:
         """Remember facts with the size and mtime (ns) each file had before it was scanned."""
@@ -85,10 +87,21 @@ class Index:
             folder, name = os.path.split(fact.path)
             layout = layouts[fact.fingerprint]
             heads[request, folder, fact.fingerprint] = layout
-            files.append((request, folder, name, size, mtime_ns, fact.fingerprint,
-                          json.dumps(fact.shape), fact.seconds.astype("<i8").tobytes(),
-                          _packing_text(fact.packing), _storage_text(fact.storage),
-                          fact.storage.table.astype("<i8").tobytes()))
+            files.append(
+                (
+                    request,
+                    folder,
+                    name,
+                    size,
+                    mtime_ns,
+                    fact.fingerprint,
+                    json.dumps(fact.shape),
+                    fact.seconds.astype("<i8").tobytes(),
+                    _packing_text(fact.packing),
+                    _storage_text(fact.storage),
+                    fact.storage.table.astype("<i8").tobytes(),
+                )
+            )
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.closing(self._connect()) as database, database:
@@ -126,15 +139,22 @@ class Index:
         for folder, names in wanted.items():
             rows = database.execute(
                 "SELECT name, size, mtime_ns, fingerprint, shape, seconds, packing, storage, chunks"
-                " FROM file WHERE request = ? AND folder = ?", (request, folder)
+                " FROM file WHERE request = ? AND folder = ?",
+                (request, folder),
             )
             for name, size, mtime_ns, fingerprint, shape, seconds, packing, storage, chunks in rows:
                 path = names.get(name, "")
                 if not path or _state(path) != (size, mtime_ns):
                     continue
                 extent = _shape(shape)
-                facts[path] = FileFacts(path, fingerprint, extent, np.frombuffer(seconds, "<i8"),
-                                        _packing(packing), _storage(storage, chunks, len(extent)))
+                facts[path] = FileFacts(
+                    path,
+                    fingerprint,
+                    extent,
+                    np.frombuffer(seconds, "<i8"),
+                    _packing(packing),
+                    _storage(storage, chunks, len(extent)),
+                )
             for fingerprint, head, arrays in database.execute(
                 "SELECT fingerprint, head, arrays FROM layout WHERE request = ? AND folder = ?",
                 (request, folder),
@@ -205,9 +225,17 @@ def _layout(head: str, arrays: bytes) -> Layout:
             for i, (name, (dims, attrs)) in enumerate(said["coords"].items())
         }
     dims, shape = said["cells"]
-    return Layout(said["variable"], tuple(said["dims"]), tuple(said["picked"]), said["time"],
-                  said["time_axis"], np.dtype(said["dtype"]), said["calendar"],
-                  _rich(said["attrs"]), Grid(tuple(dims), tuple(shape), coords))
+    return Layout(
+        said["variable"],
+        tuple(said["dims"]),
+        tuple(said["picked"]),
+        said["time"],
+        said["time_axis"],
+        np.dtype(said["dtype"]),
+        said["calendar"],
+        _rich(said["attrs"]),
+        Grid(tuple(dims), tuple(shape), coords),
+    )
 
 
 def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,7 +243,9 @@ def _plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: [np.asarray(value).dtype.str, np.asarray(value).tolist()]
         if isinstance(value, (np.generic, np.ndarray)) and np.asarray(value).dtype.kind in "iufbU"
-        else value if isinstance(value, (str, int, float)) else str(value)
+        else value
+        if isinstance(value, (str, int, float))
+        else str(value)
         for name, value in attrs.items()
     }
 

@@ -54,8 +54,17 @@ class Layout:
     @cached_property
     def fingerprint(self) -> str:
         digest = hashlib.blake2b(digest_size=16)
-        head = (self.variable, self.dims, self.picked, self.time_axis, self.dtype.str,
-                self.calendar, self.grid.dims, self.grid.shape, str(self.attrs.get("units")))
+        head = (
+            self.variable,
+            self.dims,
+            self.picked,
+            self.time_axis,
+            self.dtype.str,
+            self.calendar,
+            self.grid.dims,
+            self.grid.shape,
+            str(self.attrs.get("units")),
+        )
         digest.update(repr(head).encode())
         for name in self.compared:
             digest.update(name.encode())
@@ -93,8 +102,9 @@ def describe(
     dropped = {var.dims[i]: p for i, p in enumerate(picked) if p >= 0}
     grid = Grid(dims, shape, _coords(var, time, dims, dropped, variables, origin))
     attrs = {k: v for k, v in var.attrs.items() if k not in STORAGE_ATTRS and k != "coordinates"}
-    layout = Layout(var.name, var.dims, picked, time.name, axis, var.dtype,
-                    calendar_of(time), attrs, grid)
+    layout = Layout(
+        var.name, var.dims, picked, time.name, axis, var.dtype, calendar_of(time), attrs, grid
+    )
     return layout, var, time
 
 
@@ -180,7 +190,9 @@ def _spanned_by_latlon(var: Var, variables: Mapping[str, Var]) -> frozenset[str]
     return frozenset(
         dim
         for other in variables.values()
-        if _is_latlon(other) and other.name != var.name and len(other.dims) <= 2
+        if _is_latlon(other)
+        and other.name != var.name
+        and len(other.dims) <= 2
         and set(other.dims) <= set(var.dims)
         for dim in other.dims
     )
@@ -211,8 +223,9 @@ def _coords(
         bounds = variables.get(str(other.attrs.get("bounds", "")))
         coords[name] = _field(other, kept, index, origin, without=() if bounds else ("bounds",))
         if bounds is not None and bounds.dims[: len(other.dims)] == other.dims:
-            coords[bounds.name] = _field(bounds, (*kept, *bounds.dims[len(other.dims):]), index,
-                                         origin)
+            coords[bounds.name] = _field(
+                bounds, (*kept, *bounds.dims[len(other.dims) :]), index, origin
+            )
     for word in str(var.attrs.get("grid_mapping", "")).replace(":", " ").split():
         mapping = variables.get(word)
         if mapping is not None and word not in coords and not mapping.dims:
@@ -223,7 +236,8 @@ def _coords(
 def _follows_time(var: Var, time: Var) -> bool:
     """Scalar dates such as a forecast's reference time belong to the step, not to the grid."""
     return not var.dims and (
-        " since " in str(var.attrs.get("units", "")) or str(var.attrs.get("standard_name", ""))
+        " since " in str(var.attrs.get("units", ""))
+        or str(var.attrs.get("standard_name", ""))
         in ("time", "forecast_reference_time", "forecast_period")
     )
 

@@ -121,8 +121,9 @@ def _attributes(owner: h5d.DatasetID, names: tuple[str, ...]) -> list[_Attribute
         if value is not None:
             at = h5a.open(owner, name.encode())
             kind = None if at.dtype.kind == "O" else h5t.py_create(at.dtype)
-            found.append(_Attribute(name.encode(), at.dtype, at.shape, kind,
-                                    at.get_storage_size(), value))
+            found.append(
+                _Attribute(name.encode(), at.dtype, at.shape, kind, at.get_storage_size(), value)
+            )
     return found
 
 
@@ -143,8 +144,9 @@ def _coordinate(file: h5f.FileID, name: str) -> _Coordinate | None:
     dtype = dataset.dtype
     values = np.empty(dataset.shape, dtype)
     dataset.read(h5s.ALL, h5s.ALL, values)
-    return _Coordinate(name.encode(), dataset.shape, dtype, h5t.py_create(dtype),
-                       edges(values).tobytes())
+    return _Coordinate(
+        name.encode(), dataset.shape, dtype, h5t.py_create(dtype), edges(values).tobytes()
+    )
 
 
 def _read_edges(file: h5f.FileID, known: _Coordinate) -> bytes:

@@ -33,7 +33,9 @@ class Needs:
             )
         self.doys = request.doys or tuple(range(1, length + 1))
         half = (request.smooth_width - 1) // 2
-        self.averaged = (np.asarray(self.doys)[:, None] - 1 + np.arange(-half, half + 1)) % length + 1
+        self.averaged = (
+            np.asarray(self.doys)[:, None] - 1 + np.arange(-half, half + 1)
+        ) % length + 1
         needed = np.unique(self.averaged)
         leap_day_from_neighbours = archive.calendar == "standard" and request.feb29 == "mean"
         self.leap_day = leap_day_from_neighbours and cal.LEAP_DAY in needed
@@ -46,13 +48,20 @@ class Needs:
         # With gap filling a missing day is a row like any other, so the axis has no holes.
         self.axis = np.arange(days[0], days[-1] + 1) if request.max_pad else days
         self.windows = cal.windows(
-            self.axis, archive.calendar, request.baseline, request.half_width, self.order, years_per_word
+            self.axis,
+            archive.calendar,
+            request.baseline,
+            request.half_width,
+            self.order,
+            years_per_word,
         )
         self._check_overlap()
         self._first, self._last = self._positions()
 
         sizes = np.fromiter((len(p.steps) for p in archive.pieces), np.int64, len(archive.pieces))
-        steps = np.fromiter((s for p in archive.pieces for s in p.steps), np.int64, int(sizes.sum()))
+        steps = np.fromiter(
+            (s for p in archive.pieces for s in p.steps), np.int64, int(sizes.sum())
+        )
         self.entry_piece = np.repeat(np.arange(sizes.size), sizes)
         self.entry_edges = np.concatenate([[0], sizes.cumsum()])
         self.entry_step = np.where(steps >= 0, np.searchsorted(self.axis, days)[steps], cal.MISSING)

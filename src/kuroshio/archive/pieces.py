@@ -30,8 +30,9 @@ def file_pieces(facts: FileFacts, layout: Layout, steps: Sequence[int]) -> Itera
         seen.add(start)
         mine = _steps(steps, time, start, chunk)
         if mine is not None:
-            there = ByteRange(facts.path, offset, nbytes, raw_shape, dtype,
-                              store.deflate, store.shuffle)
+            there = ByteRange(
+                facts.path, offset, nbytes, raw_shape, dtype, store.deflate, store.shuffle
+            )
             yield Piece(mine, _box(layout, start, chunk), facts.packing, there)
     size = tuple(facts.shape[i] for i in kept)
     if len(seen) == _count(size, chunk):
@@ -48,8 +49,9 @@ def file_pieces(facts: FileFacts, layout: Layout, steps: Sequence[int]) -> Itera
             offset = store.start + (0 if time is None else start[0]) * step_bytes
             where = ByteRange(facts.path, offset, len(mine) * step_bytes, shape, dtype)
         else:
-            where = FileSlice(facts.path, layout.variable, _index(layout, start, mine, box),
-                              _time_axis(layout))
+            where = FileSlice(
+                facts.path, layout.variable, _index(layout, start, mine, box), _time_axis(layout)
+            )
         yield Piece(mine, box, facts.packing, where)
 
 
@@ -102,8 +104,11 @@ def _index(
     """The hyperslab over the variable's own dimensions, dropped ones as integers."""
     cells = iter(box)
     return tuple(
-        slice(start[0], start[0] + len(steps)) if i == layout.time_axis
-        else p if p >= 0 else next(cells)
+        slice(start[0], start[0] + len(steps))
+        if i == layout.time_axis
+        else p
+        if p >= 0
+        else next(cells)
         for i, p in enumerate(layout.picked)
     )
 

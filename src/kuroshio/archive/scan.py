@@ -59,8 +59,9 @@ class Scanner:
             try:
                 likeness = Likeness(file, layout)
                 dataset = h5d.open(file, layout.variable.encode())
-                store = hdf5.storage(file, dataset, path, layout.dtype, layout.time_axis,
-                                     layout.picked)
+                store = hdf5.storage(
+                    file, dataset, path, layout.dtype, layout.time_axis, layout.picked
+                )
                 fill = hdf5.default_fill(dataset)
                 self._known = [likeness, *self._known[:2]]
             except KeyError:  # NetCDF-4 keeps a variable named like a dimension elsewhere
@@ -72,9 +73,7 @@ class Scanner:
             layout, var, times = self._describe(path, variables)
         return _facts(path, layout, var, times, _in_steps(var, layout), _netcdf_fill(var))
 
-    def _describe(
-        self, path: str, variables: Mapping[str, Var]
-    ) -> tuple[Layout, Var, np.ndarray]:
+    def _describe(self, path: str, variables: Mapping[str, Var]) -> tuple[Layout, Var, np.ndarray]:
         layout, var, time = describe(
             variables, self.variable, self.select, path,
             lambda time: calendar_name(time.attrs.get("calendar"), path),

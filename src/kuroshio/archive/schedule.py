@@ -106,9 +106,7 @@ def _runs(steps: np.ndarray, words_per_offset: int) -> tuple[np.ndarray, np.ndar
     return np.array(words), starts
 
 
-def _load_rows(
-    needs: Needs, piece: int, key_row: np.ndarray, last: np.ndarray
-) -> tuple[int, ...]:
+def _load_rows(needs: Needs, piece: int, key_row: np.ndarray, last: np.ndarray) -> tuple[int, ...]:
     steps = needs.entry_step[needs.entry_edges[piece] : needs.entry_edges[piece + 1]]
     wanted = (steps >= 0) & (last[steps] >= 0)
     return tuple(np.where(wanted, key_row[steps], -1).tolist())

@@ -73,8 +73,9 @@ def _expand_path(text: str) -> list[str]:
         return _from_list(path) if _is_list(path) else [path]
     if glob.has_magic(text):
         found = sorted(glob.glob(path, recursive=True))
-        files = [f for f in found if f.lower().endswith(FILE_SUFFIXES) or os.path.isfile(f)
-                 or is_zarr(f)]
+        files = [
+            f for f in found if f.lower().endswith(FILE_SUFFIXES) or os.path.isfile(f) or is_zarr(f)
+        ]
         if files:
             return files
         raise Refusal(
@@ -128,8 +129,9 @@ def _from_list(path: str) -> list[str]:
         beside = os.path.join(os.path.dirname(path), name)
         try:
             here = os.path.expanduser(name)
-            found += _expand_path(here if os.path.exists(here) or not os.path.exists(beside)
-                                  else beside)
+            found += _expand_path(
+                here if os.path.exists(here) or not os.path.exists(beside) else beside
+            )
         except Refusal as refusal:
             raise Refusal(f"In the list {path}: {refusal}") from None
     return found

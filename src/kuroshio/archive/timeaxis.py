@@ -107,9 +107,7 @@ def _units(units: str, calendar: str | None, origin: str) -> tuple[int, int, np.
     return _UNIT_S.get(unit, 1), _SUBSECOND.get(unit, 1), start
 
 
-def _reference(
-    text: str, calendar: str | None, ours: str, units: str, origin: str
-) -> np.int64:
+def _reference(text: str, calendar: str | None, ours: str, units: str, origin: str) -> np.int64:
     """The date after 'since' in seconds."""
     match = _DATE.match(text)
     if match is not None:
@@ -128,8 +126,9 @@ def _reference_by_cftime(calendar: str | None, units: str, origin: str) -> np.in
     unit = units.split()[0]
     try:
         # Far enough from the reference to be past the reform of 1582, and a whole number of days.
-        per_day = cftime.date2num(cftime.datetime(2001, 1, 2, calendar="standard"),
-                                  f"{unit} since 2001-01-01", "standard")
+        per_day = cftime.date2num(
+            cftime.datetime(2001, 1, 2, calendar="standard"), f"{unit} since 2001-01-01", "standard"
+        )
         late = 2_000 * 366 * per_day
         date = cftime.num2date(late, units, str(calendar or "standard").strip().lower())
     except Exception as error:

@@ -46,9 +46,7 @@ def assemble(
     Refused: differing grids, types, calendars or units; sub-daily, 5-daily and rarer, or no data.
     """
     if duplicates not in DUPLICATES:
-        raise Refusal(
-            f"duplicates is {duplicates!r}; it must be one of {', '.join(DUPLICATES)}."
-        )
+        raise Refusal(f"duplicates is {duplicates!r}; it must be one of {', '.join(DUPLICATES)}.")
     parts = [part for part in parts if part.seconds.size]
     if not parts:
         raise Refusal("The archive has no time steps. Give files that hold at least one day.")
@@ -66,8 +64,10 @@ def assemble(
         _refuse_subdaily(parts, part_of, seconds, order, repeated, duplicates, calendar)
         kept = _resolve(parts, part_of, day_of, order, repeated, duplicates, calendar)
         dropped = int((~kept).sum())
-        what = "1 step with a duplicate date was" if dropped == 1 else (
-            f"{dropped:,} steps with duplicate dates were"
+        what = (
+            "1 step with a duplicate date was"
+            if dropped == 1
+            else (f"{dropped:,} steps with duplicate dates were")
         )
         notes.append(
             f"{what} dropped: of each date the {duplicates} file by name was kept, preliminary "
@@ -93,13 +93,28 @@ def assemble(
         if max(mine) >= 0:
             sources.append(parts[i].name)
             pieces.extend(parts[i].pieces(mine))
-    return Archive(layout.variable, layout.attrs, layout.dtype, layout.grid, calendar, days,
-                   tuple(pieces), tuple(sources), tuple(skipped), tuple(notes))
+    return Archive(
+        layout.variable,
+        layout.attrs,
+        layout.dtype,
+        layout.grid,
+        calendar,
+        days,
+        tuple(pieces),
+        tuple(sources),
+        tuple(skipped),
+        tuple(notes),
+    )
 
 
 def _refuse_subdaily(
-    parts: Sequence[Part], part_of: np.ndarray, seconds: np.ndarray, order: np.ndarray,
-    repeated: np.ndarray, duplicates: str, calendar: str,
+    parts: Sequence[Part],
+    part_of: np.ndarray,
+    seconds: np.ndarray,
+    order: np.ndarray,
+    repeated: np.ndarray,
+    duplicates: str,
+    calendar: str,
 ) -> None:
     """Two times of one day in one file are sub-daily; in two files, if most days are so."""
     one, two = order[repeated], order[repeated + 1]
@@ -113,9 +128,13 @@ def _refuse_subdaily(
     date = cal.iso_date(calendar, seconds[first] // DAY_S)
     names = dict.fromkeys(parts[part_of[i]].name for i in (first, second))
     clocks = " and ".join(sorted(f"{_clock(seconds[i])}" for i in (first, second)))
-    rule = "" if inside.any() or most else (
-        " If these are two versions of one daily mean, say which to keep with --duplicates last "
-        "(or first)."
+    rule = (
+        ""
+        if inside.any() or most
+        else (
+            " If these are two versions of one daily mean, say which to keep with --duplicates last "
+            "(or first)."
+        )
     )
     raise Refusal(
         f"The data are sub-daily: {' and '.join(names)} hold {date} at {clocks}. {_AGGREGATE}{rule}"
@@ -128,8 +147,13 @@ def _clock(seconds: np.int64) -> str:
 
 
 def _resolve(
-    parts: Sequence[Part], part_of: np.ndarray, day_of: np.ndarray, order: np.ndarray,
-    repeated: np.ndarray, duplicates: str, calendar: str,
+    parts: Sequence[Part],
+    part_of: np.ndarray,
+    day_of: np.ndarray,
+    order: np.ndarray,
+    repeated: np.ndarray,
+    duplicates: str,
+    calendar: str,
 ) -> np.ndarray:
     """Which steps are kept (bool) where dates repeat, or a refusal that names two files."""
     if duplicates == "error":
@@ -208,8 +232,10 @@ def _difference(a: Layout, b: Layout) -> str:
                 return f"the values of {name} differ"
         elif not np.allclose(one, two, rtol=1e-6, atol=_tolerance(one), equal_nan=True):
             at = int(np.argmax(np.abs(np.float64(one) - two).reshape(-1)))
-            return (f"the coordinate {name} differs by value, "
-                    f"{one.reshape(-1)[at]:g} against {two.reshape(-1)[at]:g}")
+            return (
+                f"the coordinate {name} differs by value, "
+                f"{one.reshape(-1)[at]:g} against {two.reshape(-1)[at]:g}"
+            )
     return ""
 
 

@@ -92,8 +92,14 @@ def _of_root(root: h5py.File) -> dict[str, Var]:
             if key not in _INTERNAL
         }
         kept = {k: v for k, v in attrs.items() if v is not None}
-        found[shown] = Var(shown, _dims(name, dataset, ids), dataset.shape, dataset.dtype, kept,
-                           partial(dataset.__getitem__, Ellipsis))
+        found[shown] = Var(
+            shown,
+            _dims(name, dataset, ids),
+            dataset.shape,
+            dataset.dtype,
+            kept,
+            partial(dataset.__getitem__, Ellipsis),
+        )
     return found
 
 

@@ -34,7 +34,9 @@ def scan_here(scanner: Scanner, paths: Sequence[str]) -> Iterator[tuple[str, Res
 
 
 def scan_in_workers(
-    paths: Sequence[str], variable: str | None, select: Mapping[str, int],
+    paths: Sequence[str],
+    variable: str | None,
+    select: Mapping[str, int],
     layouts: dict[str, Layout],
 ) -> Iterator[tuple[str, Result]]:
     """The same from worker processes, in any order; new layouts are added to `layouts`."""
@@ -85,8 +87,12 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _drive(
-    worker: subprocess.Popen[bytes], variable: str | None, select: dict[str, int],
-    waiting: queue.SimpleQueue[list[str]], done: queue.SimpleQueue[Any], over: threading.Event,
+    worker: subprocess.Popen[bytes],
+    variable: str | None,
+    select: dict[str, int],
+    waiting: queue.SimpleQueue[list[str]],
+    done: queue.SimpleQueue[Any],
+    over: threading.Event,
 ) -> None:
     """Feed one worker; where it dies, do its work here, so that no file is lost.
 
