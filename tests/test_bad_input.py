@@ -175,8 +175,11 @@ def test_a_short_baseline_is_a_warning(years, output):
 def test_not_enough_memory_says_both_numbers(years, output):
     result = climatology(years, output, "--memory", "2K")
     assert_refused(result, "not enough memory", "smallest block", "--memory")
-    needed, allowed = re.search(r"needs (\S+) GB and (\S+) GB may", result.err).groups()
-    assert float(needed) > float(allowed) == 2e-6
+    needed, unit, allowed = re.search(
+        r"needs ([\d.]+) ([kM]B) and (\S+ \S+) may be used", " ".join(result.err.split())
+    ).groups()
+    assert allowed == "2.0 kB"
+    assert float(needed) * {"kB": 1e3, "MB": 1e6}[unit] > 2000
 
 
 def test_memory_that_the_system_does_not_give(years, output, monkeypatch):

@@ -55,7 +55,7 @@ def test_engine_equals_the_oracle(data):
 
 
 def striped(rng: np.random.Generator, *, ice: bool) -> strategies.Sample:
-    """Three years on a grid of several tiles, half of it land; with `ice`, open for ten days only."""
+    """Three years on a grid of several tiles, half land; `ice` opens on a little for ten days."""
     days = np.arange(365 * 3 + 1) + 10957  # from 2000
     cycle = 15 + 8 * np.cos(2 * np.pi * days / 365.25)
     values = cycle[:, None] + rng.standard_normal((days.size, 640))

@@ -49,7 +49,7 @@ class _Rate(ProgressColumn):
 
 
 class Bar:
-    """A progress bar on standard error, one line for each stage; silent if asked or not a terminal."""
+    """A progress bar on standard error, a line a stage; silent if asked or where no terminal is."""
 
     def __init__(self, quiet: bool) -> None:
         console = Console(stderr=True)

@@ -1,10 +1,10 @@
 """The exact mean and percentiles of sliding windows, a tile of cells at a time, on the processor.
 
 Ladder of versions (30 years, 11-day window, int16 codes, cells/s a core for a 92-day season, of
-which benchmarks/compute.py measures the last): NumPy partition of gathered windows about 4 thousand;
-plain Numba loops 40 thousand; explicit vectors, all 15 planes, second statistic by a second walk 310
-thousand; this one: planes below each cell's own minimum only, and the next order statistic found in
-the same walk, from the plane on at which it parts from the first.
+which benchmarks/compute.py measures the last): NumPy partition of gathered windows about 4
+thousand; plain Numba loops 40 thousand; explicit vectors, all 15 planes, second statistic by a
+second walk 310 thousand; this one: planes below each cell's own minimum only, and the next order
+statistic found in the same walk, from the plane on at which it parts from the first.
 
 A *tile* is two vectors' worth of cells (of 16-bit keys, a cache line). For a batch of days of year:
 
