@@ -32,15 +32,11 @@ from numba import njit
 from ..device import llvm
 from ..device.llvm import native_lanes
 from ..keys import KEY_BITS
-from . import bitplanes, percentile_vectors
-from .percentile_vectors import (
-    MISSING_SEEN,
-    extremes,
-    mean,
-    percentile,
-    prefetch,
-    transpose,
-)
+from . import bitplanes, percentile_select, percentile_vectors, vector_keys
+from .percentile_select import mean, percentile
+from .percentile_vectors import MISSING_SEEN, extremes, prefetch, transpose
+
+SOURCES = (bitplanes, llvm, percentile_select, percentile_vectors, vector_keys)
 
 
 def tile_cells() -> int:
@@ -56,9 +52,7 @@ def compiled_for(kind: int, words: int, years: int) -> Any:
 @functools.cache
 def _source_stamp() -> int:
     """A number that changes with the text of the operation lists and their emitter."""
-    text = b"".join(
-        Path(str(module.__file__)).read_bytes() for module in (bitplanes, llvm, percentile_vectors)
-    )
+    text = b"".join(Path(str(module.__file__)).read_bytes() for module in SOURCES)
     return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
 
 
