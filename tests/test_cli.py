@@ -16,7 +16,7 @@ import pytest
 import xarray as xr
 
 from archive_files import write_oisst
-from cli_runs import assert_refused, left_over, run, run_here, start, write_years
+from cli_runs import assert_refused, left_over, run, run_here, start
 from kuroshio.messages import printable
 
 BASELINE = ("--baseline", "2001", "2002")
@@ -27,13 +27,6 @@ def _own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUROSHIO_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
-
-
-@pytest.fixture(scope="module")
-def years(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("years") / "sst.nc"
-    write_years(path)
-    return path
 
 
 def open_output(path: Path) -> xr.Dataset:
