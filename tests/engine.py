@@ -72,9 +72,8 @@ def compute(
         yield opened_outputs[-1]
 
     pipeline.run(
-        archive, request, opened, memory_bytes=memory_bytes, threads=threads,
-        spans=lambda *_: None,
-    )  # fmt: skip
+        archive, request, opened, memory_bytes=memory_bytes, threads=threads, spans=lambda *_: None
+    )
     output = opened_outputs[-1]  # an earlier one was given up for a wider kind of key
     fields = output.fields
     thresh = fields["thresh"]

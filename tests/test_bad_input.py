@@ -140,8 +140,9 @@ def test_bad_file_is_named(days, output, how):
 def test_bad_file_is_skipped_and_recorded(days, output, how, suffix):
     output = output.with_suffix(suffix)
     spoil(days / "d04.nc", how)
-    result = climatology(days, output, "--doys", "1:12", "--half-width", 0, "--no-smooth",
-                         "--skip-bad", "-q")  # fmt: skip
+    result = climatology(
+        days, output, "--doys", "1:12", "--half-width", 0, "--no-smooth", "--skip-bad", "-q"
+    )
     assert result.status == 0, result
     assert f"note: Skipped {days / 'd04.nc'}: " in result.err
     with xr.open_dataset(output, engine="zarr" if suffix == ".zarr" else None) as made:
@@ -201,8 +202,9 @@ def test_missing_days_are_counted_and_order_does_not_matter(days, output):
     for name in ("d03.nc", "d08.nc"):
         (days / name).unlink()
     os.rename(days / "d00.nc", days / "z.nc")
-    result = climatology(days, output, "--doys", "1:12", "--half-width", 0, "--no-smooth", "-q",
-                         "--extra", "count")  # fmt: skip
+    result = climatology(
+        days, output, "--doys", "1:12", "--half-width", 0, "--no-smooth", "-q", "--extra", "count"
+    )
     assert result.status == 0
     assert "note: 2 of the 12 days from 2001-01-01 to 2001-01-12 are absent" in result.err
     with xr.open_dataset(output) as made:

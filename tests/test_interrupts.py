@@ -89,8 +89,9 @@ def test_a_signal_leaves_the_old_output(archive, warm, place, suffix):
     env = {"KUROSHIO_CACHE_DIR": str(warm)}
     assert run("climatology", archive, *YEARS, "--doys", 1, "-q", "-o", output, env=env).status == 0
     before = contents(output)
-    process = start("climatology", archive, *YEARS, "-o", output, "--overwrite", code=SLOW_DISK,
-                    env=env)  # fmt: skip
+    process = start(
+        "climatology", archive, *YEARS, "-o", output, "--overwrite", code=SLOW_DISK, env=env
+    )
     wait_for(lambda: len(left_over(place)) == 2, process)
     time.sleep(0.3)
     assert_stopped(stop(process, signal.SIGINT), signal.SIGINT)
@@ -138,8 +139,9 @@ def test_ctrl_c_under_a_progress_bar(archive, warm, place):
     for code in (SLOW_DISK, SLOW_DISK.replace("0.02", "1000")):
         ours, theirs = pty.openpty()
         env = {"KUROSHIO_CACHE_DIR": str(warm), "TERM": "xterm"}
-        process = start("climatology", archive, *YEARS, "-o", place / "c.nc", code=code,
-                        stderr=theirs, env=env)  # fmt: skip
+        process = start(
+            "climatology", archive, *YEARS, "-o", place / "c.nc", code=code, stderr=theirs, env=env
+        )
         os.close(theirs)
         wait_for(lambda: left_over(place), process)
         time.sleep(0.3)
@@ -210,8 +212,9 @@ def test_impatient_people_press_it_several_times(archive, warm, place):
 def test_a_signal_at_any_moment(archive, warm, place, attempt):
     """Whenever it comes: either the run had ended and its output is whole, or there is none."""
     output = place / random.choice(["clim.nc", "clim.zarr"])
-    process = start("climatology", archive, *YEARS, "-q", "-o", output,
-                    env={"KUROSHIO_CACHE_DIR": str(warm)})  # fmt: skip
+    process = start(
+        "climatology", archive, *YEARS, "-q", "-o", output, env={"KUROSHIO_CACHE_DIR": str(warm)}
+    )
     time.sleep(0.4 + random.uniform(0, 1.6))  # Python itself must have begun
     result, took = stop(process, signal.SIGINT)
     assert took < AT_MOST_S

@@ -170,8 +170,9 @@ def test_coordinates_and_attributes_are_the_schema(tmp_path):
         assert set(dataset.coords) == set(schema.coords)
         for name, field in schema.coords.items():
             assert dataset[name].dims == field.dims
-            np.testing.assert_array_equal(dataset[name].values.astype(field.values.dtype),
-                                          field.values)  # fmt: skip
+            np.testing.assert_array_equal(
+                dataset[name].values.astype(field.values.dtype), field.values
+            )
             assert dataset[name].attrs == dict(field.attrs)
         for name, value in schema.attrs.items():
             np.testing.assert_array_equal(dataset.attrs[name], value)
@@ -219,8 +220,10 @@ def test_cdo_reads_it_where_it_is_here(tmp_path, percentiles):
     if shutil.which("cdo"):
         done = subprocess.run(
             ["cdo", "-s", "outputf,%.6g,1", "-seltimestep,7", "-selname,thresh", path],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         got = np.array([float(line) for line in done.stdout.split()])
         expected = values["thresh"][6].ravel()
         np.testing.assert_allclose(

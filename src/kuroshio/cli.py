@@ -69,7 +69,9 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_climatology(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser = _command(
-        subparsers, "climatology", commands.climatology,
+        subparsers,
+        "climatology",
+        commands.climatology,
         "the climatological mean `seas` and the percentile threshold `thresh` of every cell and "
         "day of year, from decades of daily files to one CF file",
         """examples:
@@ -77,7 +79,7 @@ def _add_climatology(subparsers) -> None:  # type: ignore[no-untyped-def]
   kuroshio climatology archive.zarr --var sst --doys 152:243 --percentile 10 90 99 -o season.zarr
   kuroshio climatology oisst/ --no-smooth --min-valid 0.8 --extra count std -o clim.nc --overwrite
   kuroshio climatology list.txt --sel depth=0 --memory 4G --threads 8 -o clim.nc --json""",
-    )  # fmt: skip
+    )
     _add_source(parser)
     _add_request(parser)
     parser.add_argument(
@@ -93,13 +95,15 @@ def _add_climatology(subparsers) -> None:  # type: ignore[no-untyped-def]
 
 def _add_plan(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser = _command(
-        subparsers, "plan", commands.plan,
+        subparsers,
+        "plan",
+        commands.plan,
         "what a climatology would read, in which order, with how much memory, and about how long; "
         "reads no data",
         """examples:
   kuroshio plan 'oisst/*.nc'
   kuroshio plan archive.zarr --var sst --doys 152:243 --memory 2G --json""",
-    )  # fmt: skip
+    )
     _add_source(parser)
     _add_request(parser)
     _add_means(parser)
@@ -108,22 +112,26 @@ def _add_plan(subparsers) -> None:  # type: ignore[no-untyped-def]
 
 def _add_info(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser = _command(
-        subparsers, "info", commands.info,
+        subparsers,
+        "info",
+        commands.info,
         "what a climatology file holds and how it was made",
         "example:\n  kuroshio info clim.nc",
-    )  # fmt: skip
+    )
     parser.add_argument("file", help="a .nc or .zarr made by kuroshio climatology")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
 
 
 def _add_plot(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser = _command(
-        subparsers, "plot", commands.plot,
+        subparsers,
+        "plot",
+        commands.plot,
         "maps of seas and thresh, and the year at a point (needs kuroshio[plot])",
         """examples:
   kuroshio plot clim.nc
   kuroshio plot clim.nc --doys 15,196 --point -29.4 112.6 --archive 'oisst/*.nc' -o pictures/""",
-    )  # fmt: skip
+    )
     parser.add_argument("file", help="a .nc or .zarr made by kuroshio climatology")
     parser.add_argument(
         "-o", "--output", metavar="FOLDER", help="where the pictures go (default: beside FILE)"
@@ -145,12 +153,14 @@ def _add_plot(subparsers) -> None:  # type: ignore[no-untyped-def]
 
 def _add_synth(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser = _command(
-        subparsers, "synth", commands.synth,
+        subparsers,
+        "synth",
+        commands.synth,
         "make an invented archive of daily files to try things on",
         """examples:
   kuroshio synth demo/ --grid 2 --years 1991-2020
   kuroshio synth big/ --grid 0.25 --layout era5 --doys 152:243""",
-    )  # fmt: skip
+    )
     parser.add_argument("folder", metavar="DIR", help="where the files go")
     parser.add_argument(
         "--years", default="1991-2020", metavar="FIRST-LAST", help="default 1991-2020"

@@ -109,9 +109,11 @@ def _samples(arguments: argparse.Namespace, point: tuple, bar: Any) -> tuple:
         )
     cell = tuple(index[dim] for dim in archive.grid.dims)
     return series_at(
-        archive, cell, threads=available_threads(),
+        archive,
+        cell,
+        threads=available_threads(),
         progress=lambda done, total: bar.update("point", done, total),
-    )  # fmt: skip
+    )
 
 
 def synth(arguments: argparse.Namespace) -> None:

@@ -266,9 +266,10 @@ class _Work:
             )  # fmt: skip
         for i, name in enumerate(extras, self.averaged):
             value = (
-                counts[: batch.doys.size, first:last] if name == "count"
+                counts[: batch.doys.size, first:last]
+                if name == "count"
                 else found[moments.STATISTICS.index(name)]
-            )  # fmt: skip
+            )
             results[i, batch.result_rows, first:last] = value
 
     def _leap_day(self, results: np.ndarray, leap: int, before: int, after: int) -> None:

@@ -112,8 +112,10 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
                 for w in range(n_words):
                     rows = rows0 + w * word_rows.strides[0]
                     to, there, summed = (
-                        planes + w * bits * vector, valid + w * vector, total + w * 2 * vector,
-                    )  # fmt: skip
+                        planes + w * bits * vector,
+                        valid + w * vector,
+                        total + w * 2 * vector,
+                    )
                     if missing:
                         transpose(
                             lanes, kind, years, 1, here, stride, rows, base, to, there, summed,

@@ -77,9 +77,8 @@ def percentile(
             return o.any(parting), [rank, value, *bitplanes.keep(o, m, p, ones)]
 
         b, carried = o.loop(
-            builder.sub(top, o.index(1)),
-            more, -1, [rank, o.const(0, wide), *candidates], together,
-        )  # fmt: skip
+            builder.sub(top, o.index(1)), more, -1, [rank, o.const(0, wide), *candidates], together
+        )
 
         def apart(b, carried):
             """Where a lane's two part, the half that the upper one went to is set aside."""
