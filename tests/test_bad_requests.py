@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -10,6 +11,7 @@ import xarray as xr
 import kuroshio as ks
 from cli_runs import assert_refused, climatology, left_over, run_here
 from kuroshio import Refusal
+from kuroshio.archive.write import check_output
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -180,3 +182,23 @@ def test_unwritable_folder(years, output, monkeypatch):
 
     monkeypatch.setattr("tempfile.TemporaryFile", read_only)
     assert_refused(climatology(years, output), "cannot be written to", "Read-only", "another")
+
+
+def test_the_path_is_checked_before_any_work(tmp_path):
+    with pytest.raises(Refusal, match=r"'\.grib'.*\.nc, \.nc4, \.zarr"):
+        check_output(tmp_path / "o.grib")
+    with pytest.raises(Refusal, match="does not exist"):
+        check_output(tmp_path / "no" / "o.nc")
+    (tmp_path / "o.nc").touch()
+    with pytest.raises(Refusal, match="--overwrite"):
+        check_output(tmp_path / "o.nc")
+    assert check_output(tmp_path / "o.nc", overwrite=True) == tmp_path / "o.nc"
+    (tmp_path / "d.nc").mkdir()
+    with pytest.raises(Refusal, match="is a folder"):
+        check_output(tmp_path / "d.nc", overwrite=True)
+    (tmp_path / "precious.zarr").mkdir()
+    with pytest.raises(Refusal, match="no Zarr store"):
+        check_output(tmp_path / "precious.zarr", overwrite=True)
+    if os.path.isdir("/proc"):
+        with pytest.raises(Refusal, match="cannot be written"):
+            check_output("/proc/o.nc")
