@@ -39,8 +39,8 @@ demo/.archive: | $(READY)
 demo: $(READY) demo/.archive
 	$(BIN)/kuroshio climatology demo/archive --baseline $(YEARS) -o demo/clim.nc --overwrite
 	$(BIN)/kuroshio info demo/clim.nc
-	$(BIN)/kuroshio plot demo/clim.nc -o demo
-	@echo 'Made:' && ls -1 demo/clim.nc demo/*.png
+	$(BIN)/kuroshio plot demo/clim.nc -o demo --point 30 -40 --archive demo/archive
+	@echo 'Made demo/clim.nc and the pictures named above.'
 
 test: lint types contracts
 	$(BIN)/python -m pytest

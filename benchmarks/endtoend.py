@@ -5,7 +5,8 @@
 The bound is the bare inflation of the chunks that the run must read plus the bare compression of
 the output it makes: the same libraries, the same threads, nothing else and nothing overlapped,
 measured in turns with the runs. A run is a whole process, from the start of the interpreter to the
-renamed output; `first` has no index of the files yet, the others have. Memory is the process's peak.
+renamed output; `first` has no index of the files yet, the others have. Memory is the peak of the
+process.
 The archive is made in the folder if it is not there (0.25 degree, 30 years: 7 GB for oisst).
 """
 
@@ -122,8 +123,11 @@ def run(
     """One whole process."""
     with tempfile.TemporaryDirectory() as empty:
         environment = {**os.environ, **({"KUROSHIO_CACHE_DIR": empty} if fresh_cache else {})}
-        command = [sys.executable, "-m", "kuroshio", "climatology", str(options.folder), "-o", str(output),
-                   "--overwrite", "--json", "--threads", str(options.threads), *arguments]  # fmt: skip
+        command = [
+            sys.executable, "-m", "kuroshio", "climatology", str(options.folder),
+            "-o", str(output), "--overwrite", "--json", "--threads", str(options.threads),
+            *arguments,
+        ]  # fmt: skip
         start = time.perf_counter()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
         text = process.stdout.read()

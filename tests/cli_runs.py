@@ -16,6 +16,8 @@ import numpy as np
 from archive_files import FILL, write_series
 from kuroshio.cli import main
 
+YEARS = ("--baseline", "1991", "1993")  # of the fixture `archive`
+
 
 @dataclass
 class Result:
@@ -85,3 +87,8 @@ def write_years(path: Path, years: int = 2, **options: Any) -> np.ndarray:
     values = daily_codes(years * 365 + years // 4, seed=1)
     write_series(path, values, fill_value=FILL, zlib=True, chunksizes=(50, 2, 3), **options)
     return values
+
+
+def climatology(source: object, output: Path, *options: object) -> Result:
+    """`kuroshio climatology` of the two years that `write_years` makes."""
+    return run_here("climatology", source, "--baseline", 2001, 2002, *options, "-o", output)

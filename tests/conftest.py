@@ -1,4 +1,4 @@
-"""What every test may lean on: the real data beside the checkout, and the rule on skips."""
+"""What every test may lean on: real data beside the checkout, made archives, the rule on skips."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+
+from cli_runs import YEARS, run, write_years
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
@@ -34,6 +36,44 @@ def shared() -> Path:
     if os.environ.get("KUROSHIO_REQUIRE_SHARED") == "1":
         pytest.fail(f"KUROSHIO_REQUIRE_SHARED=1, but there is no folder {SHARED}")
     pytest.skip("needs the folder ../shared/data, which is not part of the repository")
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory) -> Path:
+    """Three years of two-degree days, made once."""
+    folder = tmp_path_factory.mktemp("archive")
+    made = run("synth", folder, "--grid", 2, "--years", "1991-1993", "-q")
+    assert made.status == 0, made
+    return folder
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory, archive) -> Path:
+    """A cache folder that knows the archive, so that runs begin to read at once."""
+    cache = tmp_path_factory.mktemp("warm")
+    known = run("plan", archive, *YEARS, env={"KUROSHIO_CACHE_DIR": str(cache)})
+    assert known.status == 0, known
+    return cache
+
+
+@pytest.fixture
+def place(tmp_path) -> Path:
+    (tmp_path / "place").mkdir()
+    return tmp_path / "place"
+
+
+@pytest.fixture(scope="session")
+def years(tmp_path_factory) -> Path:
+    """Two years in one file."""
+    path = tmp_path_factory.mktemp("years") / "sst.nc"
+    write_years(path)
+    return path
+
+
+@pytest.fixture
+def output(tmp_path) -> Path:
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out" / "clim.nc"
 
 
 @pytest.hookimpl(wrapper=True)

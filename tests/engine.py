@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def archive_of(sample: strategies.Sample, splits: tuple[int, ...] = (), rows: in
     edges = [0, *splits, len(sample.days)]
     rows = rows or shape[0]
     pieces = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         for top in range(0, shape[0], rows):
             box = (slice(top, min(top + rows, shape[0])), *(slice(0, n) for n in shape[1:]))
             where = ArraySlice(sample.stored, (slice(start, stop), *box))
@@ -71,9 +72,8 @@ def compute(
         yield opened_outputs[-1]
 
     pipeline.run(
-        archive, request, opened, memory_bytes=memory_bytes, threads=threads,
-        spans=lambda *_: None,
-    )  # fmt: skip
+        archive, request, opened, memory_bytes=memory_bytes, threads=threads, spans=lambda *_: None
+    )
     output = opened_outputs[-1]  # an earlier one was given up for a wider kind of key
     fields = output.fields
     thresh = fields["thresh"]

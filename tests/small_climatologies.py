@@ -46,9 +46,11 @@ def global_grid(step=30.0):
     return Grid(
         ("lat", "lon"),
         (lat.size, lon.size),
-        {"lat": coordinate("lat", lat, "degrees_north"),
-         "lon": coordinate("lon", lon, "degrees_east")},
-    )  # fmt: skip
+        {
+            "lat": coordinate("lat", lat, "degrees_north"),
+            "lon": coordinate("lon", lon, "degrees_east"),
+        },
+    )
 
 
 def loose_grid(count=300, seed=0):
@@ -57,9 +59,11 @@ def loose_grid(count=300, seed=0):
     return Grid(
         ("ncells",),
         (count,),
-        {"clat": coordinate("ncells", lat, "degrees_north"),
-         "clon": coordinate("ncells", rng.uniform(0, 360, count), "degrees_east")},
-    )  # fmt: skip
+        {
+            "clat": coordinate("ncells", lat, "degrees_north"),
+            "clon": coordinate("ncells", rng.uniform(0, 360, count), "degrees_east"),
+        },
+    )
 
 
 def polar_grid(count=24):

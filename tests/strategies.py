@@ -131,22 +131,34 @@ def archives(
 
 @st.composite
 def requests(
-    draw: st.DrawFn, sample: Sample, *, max_half_width: int = 20, beyond: int = 0
+    draw: st.DrawFn,
+    sample: Sample,
+    *,
+    beyond: int = 0,
+    pools: Sequence[tuple[int, int]] = (),
 ) -> Request:
     """A request that the sample can serve.
 
     Its baseline lies in the years of the sample, or up to `beyond` years outside on either side.
+    With `pools`, pairs of a half width and a number of years, it is as long as one of them says and
+    shares a year with the sample: each pair means a kernel to compile, a second or so.
     """
     first, last = sample.years
-    begin = draw(st.integers(first - beyond, last + beyond))
-    end = draw(st.integers(begin, last + beyond))
+    if pools:
+        half_width, years = draw(st.sampled_from(pools))
+        begin = draw(st.integers(first - years + 1, last))
+        end = begin + years - 1
+    else:
+        half_width = draw(st.just(5) | st.integers(0, 20))
+        begin = draw(st.integers(first - beyond, last + beyond))
+        end = draw(st.integers(begin, last + beyond))
     usual = st.sampled_from((0.0, 10.0, 50.0, 90.0, 99.0, 100.0))
     fine = st.integers(0, 100_000).map(lambda thousandths: thousandths / 1000)
     length = cal.template_length(sample.calendar)
     return Request(
         baseline=(begin, end),
         percentiles=tuple(draw(st.lists(usual | fine, min_size=1, max_size=3, unique=True))),
-        half_width=draw(st.just(min(5, max_half_width)) | st.integers(0, max_half_width)),
+        half_width=half_width,
         doys=draw(st.none() | _doys(length)),
         smooth_width=draw(st.sampled_from((1, 3, 31, 61))),
         feb29=draw(st.sampled_from(("mean", "pool"))),

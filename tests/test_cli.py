@@ -16,7 +16,7 @@ import pytest
 import xarray as xr
 
 from archive_files import write_oisst
-from cli_runs import assert_refused, left_over, run, run_here, start, write_years
+from cli_runs import assert_refused, left_over, run, run_here, start
 from kuroshio.messages import printable
 
 BASELINE = ("--baseline", "2001", "2002")
@@ -27,13 +27,6 @@ def _own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUROSHIO_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
-
-
-@pytest.fixture(scope="module")
-def years(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("years") / "sst.nc"
-    write_years(path)
-    return path
 
 
 def open_output(path: Path) -> xr.Dataset:
@@ -67,8 +60,10 @@ def test_the_account_goes_to_standard_output(years, tmp_path, suffix):
     output = tmp_path / f"clim{suffix}"
     done = run("climatology", years, *BASELINE, "--doys", "1:5", "-o", output)
     assert done.status == 0
-    assert done.err == "note: A baseline of 2 years is short: thresholds need about 30 " \
-                       "(at least 10) to be steady.\n"  # fmt: skip
+    assert (
+        done.err == "note: A baseline of 2 years is short: thresholds need about 30 "
+        "(at least 10) to be steady.\n"
+    )
     assert done.out.startswith(f"{output}: ")
     assert "730 days read" not in done.out
     assert re.search(r"^\d+ days read .* 5 days of year written\. .*This run was bound by .*\.$",
@@ -153,8 +148,9 @@ def test_no_standard_output_at_all(years, tmp_path):
 def test_closed_standard_error(years, tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
-    done = run("climatology", years, *BASELINE, "--doys", 1, "-q", "-o", tmp_path / "c.nc",
-               stderr=writing)  # fmt: skip
+    done = run(
+        "climatology", years, *BASELINE, "--doys", 1, "-q", "-o", tmp_path / "c.nc", stderr=writing
+    )
     os.close(writing)
     assert done.status == 0
     assert (tmp_path / "c.nc").exists()

@@ -93,7 +93,7 @@ def test_several_percentiles_and_all_extras():
 
 
 def test_a_count_beyond_int16_is_wider():
-    request = Request(baseline=(1900, 2020), half_width=180, extras=("count",))
+    request = Request(baseline=(1900, 2020), half_width=179, extras=("count",))
     assert describe(archive_of(), request, [1]).variables["count"].dtype == np.int32
 
 

@@ -44,8 +44,9 @@ def _own_cache(tmp_path_factory):
 def read_series(shared: Path, site: str) -> xr.DataArray:
     rows = np.loadtxt(shared / "sst" / SERIES[site], str, delimiter=",", skiprows=1)
     time = rows[:, 0].astype("datetime64[ns]")
-    return xr.DataArray(rows[:, 1].astype(np.float32), {"time": time}, ["time"], name="sst",
-                        attrs={"units": "degC"})  # fmt: skip
+    return xr.DataArray(
+        rows[:, 1].astype(np.float32), {"time": time}, ["time"], name="sst", attrs={"units": "degC"}
+    )
 
 
 def assert_as_shipped(shared: Path, made: xr.Dataset, site: str, setting: str) -> None:

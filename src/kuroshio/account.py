@@ -59,7 +59,7 @@ class Account:
             self.nbytes[stage] += nbytes
 
     def rows(self, wall_s: float) -> list[dict[str, Any]]:
-        """A row a stage that took time: stage, what, seconds, share (of all threads' time), GB/s."""
+        """Rows of stages that took time: stage, what, seconds, share of all threads' time, GB/s."""
         whole = wall_s * self.threads
         busy = {s: t for s, t in self.seconds.items() if s != "wait"}
         seconds = {**busy, "wait": max(whole - sum(busy.values()), 0.0)}

@@ -18,8 +18,8 @@ from .archive.describe import Schema, describe
 from .archive.fetch import close_files
 from .archive.model import Archive
 from .archive.plan import Plan
+from .archive.sizes import size_text
 from .archive.write import check_output, choose_cell_chunks, open_output, space_warning
-from .archive.write_chunks import size_text
 from .device.cpu import available_memory_bytes, available_threads
 from .errors import Refusal
 from .keys import Keys

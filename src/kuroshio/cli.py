@@ -69,15 +69,17 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_climatology(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser = _command(
-        subparsers, "climatology", commands.climatology,
+        subparsers,
+        "climatology",
+        commands.climatology,
         "the climatological mean `seas` and the percentile threshold `thresh` of every cell and "
         "day of year, from decades of daily files to one CF file",
         """examples:
   kuroshio climatology 'oisst/*.nc' --baseline 1991 2020 -o clim.nc
-  kuroshio climatology archive.zarr --var sst --doys 152:243 --percentile 10 90 99 --no-smooth -o season.zarr
-  kuroshio climatology oisst/ --min-valid 0.8 --extra count std -o clim.nc --overwrite
+  kuroshio climatology archive.zarr --var sst --doys 152:243 --percentile 10 90 99 -o season.zarr
+  kuroshio climatology oisst/ --no-smooth --min-valid 0.8 --extra count std -o clim.nc --overwrite
   kuroshio climatology list.txt --sel depth=0 --memory 4G --threads 8 -o clim.nc --json""",
-    )  # fmt: skip
+    )
     _add_source(parser)
     _add_request(parser)
     parser.add_argument(
@@ -93,13 +95,15 @@ def _add_climatology(subparsers) -> None:  # type: ignore[no-untyped-def]
 
 def _add_plan(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser = _command(
-        subparsers, "plan", commands.plan,
+        subparsers,
+        "plan",
+        commands.plan,
         "what a climatology would read, in which order, with how much memory, and about how long; "
         "reads no data",
         """examples:
   kuroshio plan 'oisst/*.nc'
   kuroshio plan archive.zarr --var sst --doys 152:243 --memory 2G --json""",
-    )  # fmt: skip
+    )
     _add_source(parser)
     _add_request(parser)
     _add_means(parser)
@@ -108,22 +112,26 @@ def _add_plan(subparsers) -> None:  # type: ignore[no-untyped-def]
 
 def _add_info(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser = _command(
-        subparsers, "info", commands.info,
+        subparsers,
+        "info",
+        commands.info,
         "what a climatology file holds and how it was made",
         "example:\n  kuroshio info clim.nc",
-    )  # fmt: skip
+    )
     parser.add_argument("file", help="a .nc or .zarr made by kuroshio climatology")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
 
 
 def _add_plot(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser = _command(
-        subparsers, "plot", commands.plot,
+        subparsers,
+        "plot",
+        commands.plot,
         "maps of seas and thresh, and the year at a point (needs kuroshio[plot])",
         """examples:
   kuroshio plot clim.nc
   kuroshio plot clim.nc --doys 15,196 --point -29.4 112.6 --archive 'oisst/*.nc' -o pictures/""",
-    )  # fmt: skip
+    )
     parser.add_argument("file", help="a .nc or .zarr made by kuroshio climatology")
     parser.add_argument(
         "-o", "--output", metavar="FOLDER", help="where the pictures go (default: beside FILE)"
@@ -145,12 +153,14 @@ def _add_plot(subparsers) -> None:  # type: ignore[no-untyped-def]
 
 def _add_synth(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser = _command(
-        subparsers, "synth", commands.synth,
+        subparsers,
+        "synth",
+        commands.synth,
         "make an invented archive of daily files to try things on",
         """examples:
   kuroshio synth demo/ --grid 2 --years 1991-2020
   kuroshio synth big/ --grid 0.25 --layout era5 --doys 152:243""",
-    )  # fmt: skip
+    )
     parser.add_argument("folder", metavar="DIR", help="where the files go")
     parser.add_argument(
         "--years", default="1991-2020", metavar="FIRST-LAST", help="default 1991-2020"
@@ -158,8 +168,12 @@ def _add_synth(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser.add_argument(
         "--grid", type=float, default=2.0, metavar="DEGREES", help="size of a cell (default 2)"
     )
-    parser.add_argument("--layout", choices=("oisst", "era5", "f8"), default="oisst",
-                        help="oisst: int16; era5: int16 whose scale differs from file to file; f8: float64")  # fmt: skip
+    parser.add_argument(
+        "--layout",
+        choices=("oisst", "era5", "f8"),
+        default="oisst",
+        help="oisst: int16; era5: int16 whose scale differs from file to file; f8: float64",
+    )
     parser.add_argument("--doys", metavar="DAYS", help="only these days of year, such as 152:243")
     parser.add_argument("--seed", type=int, default=0, help="another world (default 0)")
     parser.add_argument("--threads", type=int, metavar="N", help="default: all")
@@ -184,10 +198,20 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
         help="a folder, a quoted pattern, files, a .txt list of files, or a Zarr store",
     )
     group.add_argument("--var", metavar="NAME", help="the variable, where it is not obvious")
-    group.add_argument("--sel", action="append", default=[], type=_selection, metavar="DIM=INDEX",
-                       help="take one index (from 0) of a dimension such as depth")  # fmt: skip
-    group.add_argument("--duplicates", choices=("error", "last", "first"), default="error",
-                       help="which file counts where a date comes twice (default: refuse)")  # fmt: skip
+    group.add_argument(
+        "--sel",
+        action="append",
+        default=[],
+        type=_selection,
+        metavar="DIM=INDEX",
+        help="take one index (from 0) of a dimension such as depth",
+    )
+    group.add_argument(
+        "--duplicates",
+        choices=("error", "last", "first"),
+        default="error",
+        help="which file counts where a date comes twice (default: refuse)",
+    )
     group.add_argument(
         "--skip-bad", action="store_true", help="go on without damaged files and record them"
     )
@@ -200,8 +224,14 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
 
 def _add_request(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to compute")
-    group.add_argument("--baseline", type=int, nargs=2, default=(1991, 2020), metavar=("FIRST", "LAST"),
-                       help="years, both included (default 1991 2020)")  # fmt: skip
+    group.add_argument(
+        "--baseline",
+        type=int,
+        nargs=2,
+        default=(1991, 2020),
+        metavar=("FIRST", "LAST"),
+        help="years, both included (default 1991 2020)",
+    )
     group.add_argument(
         "--percentile",
         type=_percent,
@@ -236,8 +266,12 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
     smooth.add_argument(
         "--no-smooth", action="store_true", help="leave the daily results as they are"
     )
-    group.add_argument("--feb29", choices=("mean", "pool"), default="mean",
-                       help="29 February: mean of its neighbours, or its own pool of leap years")  # fmt: skip
+    group.add_argument(
+        "--feb29",
+        choices=("mean", "pool"),
+        default="mean",
+        help="29 February: mean of its neighbours, or its own pool of leap years",
+    )
     group.add_argument(
         "--min-valid",
         type=float,
@@ -252,8 +286,13 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
         metavar="DAYS",
         help="fill gaps up to so long in time first (default 0)",
     )
-    group.add_argument("--extra", nargs="+", default=[], choices=("count", "std", "skewness", "kurtosis"),
-                       help="further statistics of the pool")  # fmt: skip
+    group.add_argument(
+        "--extra",
+        nargs="+",
+        default=[],
+        choices=("count", "std", "skewness", "kurtosis"),
+        help="further statistics of the pool",
+    )
 
 
 def _add_means(parser: argparse.ArgumentParser) -> None:

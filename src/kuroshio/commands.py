@@ -102,15 +102,18 @@ def _samples(arguments: argparse.Namespace, point: tuple, bar: Any) -> tuple:
         index, _ = nearest_cell(dataset, point)
         shape = tuple(dataset.seas.sizes[dim] for dim in dataset.seas.dims if dim != "dayofyear")
     if archive.grid.shape != shape or set(archive.grid.dims) != set(index):
+        found = dict(zip(archive.grid.dims, archive.grid.shape, strict=True))
         raise Refusal(
-            f"The archive's grid is {dict(zip(archive.grid.dims, archive.grid.shape, strict=True))} "
-            f"and the climatology's is another. Give the archive that {arguments.file} was made from."
+            f"The archive's grid is {found} and the climatology's is another. Give the archive "
+            f"that {arguments.file} was made from."
         )
     cell = tuple(index[dim] for dim in archive.grid.dims)
     return series_at(
-        archive, cell, threads=available_threads(),
+        archive,
+        cell,
+        threads=available_threads(),
         progress=lambda done, total: bar.update("point", done, total),
-    )  # fmt: skip
+    )
 
 
 def synth(arguments: argparse.Namespace) -> None:
@@ -123,8 +126,8 @@ def synth(arguments: argparse.Namespace) -> None:
     doys = None if arguments.doys is None else parse_doys(arguments.doys, 366)
     with Bar(arguments.quiet) as bar:
         paths = make_archive(
-            arguments.folder, (int(first), int(last or first)), arguments.grid, arguments.layout, doys,
-            seed=arguments.seed, threads=arguments.threads, overwrite=arguments.overwrite,
+            arguments.folder, (int(first), int(last or first)), arguments.grid, arguments.layout,
+            doys, seed=arguments.seed, threads=arguments.threads, overwrite=arguments.overwrite,
             progress=lambda done, total: bar.update("make", done, total),
         )  # fmt: skip
     size = sum(path.stat().st_size for path in paths)

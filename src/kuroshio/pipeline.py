@@ -100,10 +100,11 @@ def run(
     spans: Spans,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
-    """Compute the whole request into the context manager that `open_output(plan, keys, executor)` gives.
+    """Compute the whole request into the context that `open_output(plan, keys, executor)` gives.
 
     `progress` is called with (pieces read, pieces to read). Raises Refusal for what cannot be
-    done; whatever ends the run early, the output's context sees the exception and no thread is left.
+    done; whatever ends the run early, the output's context sees the exception and no thread is
+    left.
     """
     prepared = prepare(archive, request, memory_bytes)
     leave_out_land = True
@@ -265,9 +266,10 @@ class _Work:
             )  # fmt: skip
         for i, name in enumerate(extras, self.averaged):
             value = (
-                counts[: batch.doys.size, first:last] if name == "count"
+                counts[: batch.doys.size, first:last]
+                if name == "count"
                 else found[moments.STATISTICS.index(name)]
-            )  # fmt: skip
+            )
             results[i, batch.result_rows, first:last] = value
 
     def _leap_day(self, results: np.ndarray, leap: int, before: int, after: int) -> None:

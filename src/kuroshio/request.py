@@ -59,8 +59,8 @@ class Request:
             raise Refusal(f"A percentile is given twice in {listed}. Give each once.")
         if not 0 <= self.half_width <= LONGEST_HALF_WIDTH:
             raise Refusal(
-                f"The half width {self.half_width} is not allowed: it must be a whole number of days "
-                f"from 0 to {LONGEST_HALF_WIDTH} (5 makes the usual 11-day window)."
+                f"The half width {self.half_width} is not allowed: it must be a whole number of "
+                f"days from 0 to {LONGEST_HALF_WIDTH} (5 makes the usual 11-day window)."
             )
         if self.smooth_width < 1 or self.smooth_width % 2 == 0:
             raise Refusal(

@@ -49,7 +49,7 @@ class _Rate(ProgressColumn):
 
 
 class Bar:
-    """A progress bar on standard error, one line for each stage; silent if asked or not a terminal."""
+    """A progress bar on standard error, a line a stage; silent if asked or where no terminal is."""
 
     def __init__(self, quiet: bool) -> None:
         console = Console(stderr=True)
@@ -110,9 +110,11 @@ def show_account(output: Any, done: Done) -> None:
     for row in done.account.rows(done.seconds):
         rate = row["gb_per_s"]
         table.add_row(
-            row["what"], f"{row['thread_seconds']:.1f}", f"{row['share']:.0%}",
+            row["what"],
+            f"{row['thread_seconds']:.1f}",
+            f"{row['share']:.0%}",
             "" if rate is None or row["stage"] in ("compute", "smooth") else f"{rate:.2f}",
-        )  # fmt: skip
+        )
     console.print(table)
     peak = peak_memory_bytes()
     memory = "" if peak is None else f"Peak memory {peak / 1e9:.1f} GB. "

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..errors import Refusal
 from . import pool
 from .needs import NEVER, Needs, warnings_of
 from .plan import Layout, Plan
+from .sizes import size_text
 
 BATCHES = (24, 16, 12, 8, 6, 4, 3, 2, 1)  # days of year computed at a time
 LINE_BYTES = 64
@@ -34,8 +37,8 @@ def choose(needs: Needs, layout: Layout, memory_bytes: int) -> Plan:
     if best is None:
         cells = needs.archive.grid.cells // sizes.shape[0]
         raise Refusal(
-            f"There is not enough memory: the smallest block (one row of the grid, {cells:,} cells) "
-            f"needs {smallest / 1e9:.2g} GB and {memory_bytes / 1e9:.2g} GB may be used. Raise "
+            f"There is not enough memory: the smallest block (one row of the grid, {cells:,} "
+            f"cells) needs {size_text(smallest)} and {size_text(memory_bytes)} may be used. Raise "
             "--memory (memory_bytes), close other programs, narrow the window or ask for fewer "
             "days of year at a time."
         )
@@ -61,10 +64,9 @@ class _Sizes:
         self.rows = piece_rows(needs)
         self.inner = archive.grid.cells // self.shape[0]
         times = np.diff(needs.entry_edges)
-        across = np.fromiter(
-            (np.prod([s.stop - s.start for s in p.box[1:]], dtype=np.int64) for p in archive.pieces),
-            np.int64, len(archive.pieces),
-        )  # fmt: skip
+        across = np.array(
+            [math.prod(s.stop - s.start for s in p.box[1:]) for p in archive.pieces], np.int64
+        )
         self.nbytes = times * np.diff(self.rows)[:, 0] * across * archive.dtype.itemsize
         starts = np.unique(self.rows[:, 0])
         self.chunk_rows = int(np.diff(starts).max()) if starts.size > 1 else 0
@@ -108,7 +110,7 @@ class _Sizes:
         )
 
     def next_block(self, block: int) -> int:
-        """The next smaller cut: whole chunks of the archive while there are any; 0 after one row."""
+        """The next smaller cut, in whole chunks of the archive while it can be; 0 after one row."""
         half = block // 2
         if self.chunk_rows and block > self.chunk_rows:
             return max(

@@ -101,8 +101,8 @@ def to_keys(values: np.ndarray, packing: Packing, keys: Keys, out: np.ndarray) -
         limit = 0.0 if values.dtype.kind in "iu" or not keys.lossless else 1.0
         ulp = np.finfo(values.dtype).eps if values.dtype.kind == "f" else 0.0
         bad = _affine_keys(
-            values, missing[0] if missing.size else np.nan, packing.scale, packing.offset, keys.scale, keys.offset,
-            float(keys.half), limit * ulp, out,
+            values, missing[0] if missing.size else np.nan, packing.scale, packing.offset,
+            keys.scale, keys.offset, float(keys.half), limit * ulp, out,
         )  # fmt: skip
         for code in missing[1:]:
             out[values == code] = 0
@@ -160,7 +160,8 @@ def need_native(dtype: np.dtype) -> None:
     """Refuse what cannot be an archive of numbers."""
     if dtype.kind not in "iuf" or dtype.itemsize > 8:
         raise Refusal(
-            f"The variable is stored as {dtype}; only integers and 32- or 64-bit floats can be read."
+            f"The variable is stored as {dtype}; only integers and 32- or 64-bit floats can be "
+            "read."
         )
 
 

@@ -62,9 +62,10 @@ class Likeness:
         self._dates = _attributes(times, ("units", "calendar"))
         self._times = times.dtype
         self._coordinates = [
-            found for name in sorted(layout.grid.coords)
+            found
+            for name in sorted(layout.grid.coords)
             if (found := _coordinate(file, name)) is not None
-        ]  # fmt: skip
+        ]
 
     def facts(self, path: str) -> FileFacts | None:
         """The facts of another file, or None where it must be described in full."""

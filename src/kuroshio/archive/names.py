@@ -4,9 +4,7 @@ VERTICAL = frozenset({
     "depth", "zlev", "lev", "level", "z", "height", "plev", "altitude", "pressure", "isobaric",
     "deptht", "depthu", "depthv", "depthw", "st_ocean", "sw_ocean", "olevel", "nav_lev",
 })  # fmt: skip
-ENSEMBLE = frozenset({
-    "member", "ensemble", "realization", "number", "ens", "sample",
-})  # fmt: skip
+ENSEMBLE = frozenset({"member", "ensemble", "realization", "number", "ens", "sample"})
 HORIZONTAL = frozenset({
     "lat", "latitude", "lon", "longitude", "x", "y", "xc", "yc", "rlat", "rlon", "nlat", "nlon",
     "ni", "nj", "i", "j", "xh", "yh", "xt_ocean", "yt_ocean", "easting", "northing", "cell",

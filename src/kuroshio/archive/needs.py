@@ -29,7 +29,8 @@ class Needs:
         length = cal.template_length(archive.calendar)
         if request.smooth_width > length:
             raise Refusal(
-                f"The smoothing width {request.smooth_width} is longer than the year ({length} days)."
+                f"The smoothing width {request.smooth_width} is longer than the year "
+                f"({length} days)."
             )
         self.doys = request.doys or tuple(range(1, length + 1))
         half = (request.smooth_width - 1) // 2
@@ -123,7 +124,7 @@ class Needs:
         return ready, {d: int(end[d]) for d in ready}, finished
 
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
-        """First and last place in the walk of the windows that hold each step (-1 in last: none)."""
+        """First and last place in the walk of the windows that hold each step; none: last is -1."""
         flat = self.windows.steps.reshape(self.order.size, -1)
         place = np.broadcast_to(np.arange(self.order.size)[:, None], flat.shape)
         inside = flat >= 0
@@ -137,10 +138,11 @@ class Needs:
         if (self.windows.steps >= 0).any():
             return
         name, days = self.archive.calendar, self.archive.days
+        first, last = (cal.iso_date(name, int(days[i])) for i in (0, -1))
         raise Refusal(
             f"No day of the baseline {self.request.baseline[0]}-{self.request.baseline[1]} and the "
-            f"days of year asked for is in the data, which runs from {cal.iso_date(name, int(days[0]))} "
-            f"to {cal.iso_date(name, int(days[-1]))}. Choose another baseline or other days."
+            f"days of year asked for is in the data, which runs from {first} to {last}. Choose "
+            "another baseline or other days."
         )
 
 
@@ -174,8 +176,9 @@ def warnings_of(archive: Archive, request: Request) -> tuple[str, ...]:
             f"{request.baseline[0]}-{request.baseline[1]}; the others count as missing."
         )
     if inside.size < SHORT_BASELINE_YEARS:
+        years_text = "1 year" if inside.size == 1 else f"{inside.size} years"
         found.append(
-            f"A baseline of {inside.size} years is short: thresholds need about 30 "
+            f"A baseline of {years_text} is short: thresholds need about 30 "
             f"(at least {SHORT_BASELINE_YEARS}) to be steady."
         )
     return tuple(found)

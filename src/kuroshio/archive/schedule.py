@@ -54,23 +54,25 @@ def block_of(
         words, first_word = _runs(needs.windows.steps[part], needs.windows.words_per_offset)
         word_rows = np.where(words >= 0, key_row[words], 0).astype(np.int32)
         doys = needs.order[part]
-        batches.append(Batch(
-            loads=tuple(Load(int(p), _load_rows(needs, p, key_row, last)) for p in loads[i]),
-            clear=tuple(key_row[clears[i]].tolist()),
-            fills=() if fills is None else _fills(fills[i], key_row, needs.request.max_pad),
-            doys=doys,
-            first_word=first_word,
-            word_rows=word_rows,
-            live=np.unique(word_rows[word_rows > 0]).astype(np.int32),
-            gaps=bool((word_rows == 0).any()),
-            least=_least(needs.request.min_valid, needs.windows.size[part]),
-            result_rows=np.array([result_row[int(d)] for d in doys], np.int32),
-            leap_day=tuple(leap_rows) if leap_rows and ready[cal.LEAP_DAY] == i else None,
-            outputs=tuple(
-                Output(int(o), tuple(result_row[d] for d in needs.averaged[o].tolist()))
-                for o in outputs[i]
-            ),
-        ))  # fmt: skip
+        batches.append(
+            Batch(
+                loads=tuple(Load(int(p), _load_rows(needs, p, key_row, last)) for p in loads[i]),
+                clear=tuple(key_row[clears[i]].tolist()),
+                fills=() if fills is None else _fills(fills[i], key_row, needs.request.max_pad),
+                doys=doys,
+                first_word=first_word,
+                word_rows=word_rows,
+                live=np.unique(word_rows[word_rows > 0]).astype(np.int32),
+                gaps=bool((word_rows == 0).any()),
+                least=_least(needs.request.min_valid, needs.windows.size[part]),
+                result_rows=np.array([result_row[int(d)] for d in doys], np.int32),
+                leap_day=tuple(leap_rows) if leap_rows and ready[cal.LEAP_DAY] == i else None,
+                outputs=tuple(
+                    Output(int(o), tuple(result_row[d] for d in needs.averaged[o].tolist()))
+                    for o in outputs[i]
+                ),
+            )
+        )
     return Block(
         rows=slice(start, stop),
         runs=runs,

@@ -62,9 +62,10 @@ def runs_of(valid: np.ndarray, tile: int) -> Runs:
     cells = valid.size
     tiles = np.zeros(-(-cells // tile) * tile, bool)
     tiles[:cells] = valid
-    kept = tiles.reshape(-1, tile).any(axis=1)
-    kept[1:] |= kept[:-1].copy()
-    kept[:-1] |= kept[1:].copy()
+    valued = np.logical_or.reduce(tiles.reshape(-1, tile), axis=1)
+    kept = valued.copy()
+    kept[1:] |= valued[:-1]
+    kept[:-1] |= valued[1:]
     edges = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]])))
     starts, stops = edges[::2] * tile, np.minimum(edges[1::2] * tile, cells)
     lengths = stops - starts

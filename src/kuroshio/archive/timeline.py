@@ -132,8 +132,8 @@ def _refuse_subdaily(
         ""
         if inside.any() or most
         else (
-            " If these are two versions of one daily mean, say which to keep with --duplicates last "
-            "(or first)."
+            " If these are two versions of one daily mean, say which to keep with --duplicates "
+            "last (or first)."
         )
     )
     raise Refusal(

@@ -72,9 +72,10 @@ def _open_netcdf(path: str) -> Any:
 
 def _of_root(root: h5py.File) -> dict[str, Var]:
     datasets = {
-        name: item for name, item in root.items()
+        name: item
+        for name, item in root.items()
         if isinstance(item, h5py.Dataset) and item.shape is not None
-    }  # fmt: skip
+    }
     ids = {
         int(hdf5.attribute(d.id, b"_Netcdf4Dimid")): name
         for name, d in datasets.items()

@@ -52,9 +52,10 @@ def scan_in_workers(
         for _ in range(count):
             workers.append(_start())
             threading.Thread(
-                target=_drive, args=(workers[-1], variable, dict(select), waiting, done, over),
+                target=_drive,
+                args=(workers[-1], variable, dict(select), waiting, done, over),
                 daemon=True,
-            ).start()  # fmt: skip
+            ).start()
         for _ in batches:
             batch, results, found = done.get()
             layouts.update((k, v) for k, v in found.items() if k not in layouts)
@@ -81,9 +82,11 @@ def _start() -> subprocess.Popen[bytes]:
     paths = os.pathsep.join(p or os.getcwd() for p in sys.path)
     return subprocess.Popen(
         [sys.executable, "-m", "kuroshio.archive.workers"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": paths},
         process_group=0 if os.name == "posix" else None,  # Ctrl-C is the parent's affair
-    )  # fmt: skip
+    )
 
 
 def _drive(

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from ..errors import Refusal
 from .describe import Schema
-from .write_chunks import OutputWriter, Spans, Store, size_text
+from .sizes import size_text
+from .write_chunks import OutputWriter, Spans, Store
 
 LONGEST_NAME = 230  # bytes; file systems allow 255, and the partial output's name is longer
 SUFFIXES = (".nc", ".nc4", ".zarr")

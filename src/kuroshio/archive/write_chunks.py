@@ -29,6 +29,7 @@ import numpy as np
 
 from ..errors import Refusal
 from .describe import OutputVariable, Schema, storable
+from .sizes import size_text
 
 Spans = Callable[[str, float, float, int], None]
 IN_FLIGHT_BYTES = 64 << 20  # complete chunks that wait for a thread
@@ -376,8 +377,3 @@ def _replace(part: Path, path: Path) -> None:
     else:
         raise OSError(errno.EBUSY, "other programs keep replacing it")
     shutil.rmtree(old, ignore_errors=True)
-
-
-def size_text(nbytes: int) -> str:
-    """Bytes for a person."""
-    return f"{nbytes / 1e9:.1f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.1f} MB"

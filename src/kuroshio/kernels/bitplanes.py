@@ -1,10 +1,11 @@
 """Operation lists of the exact percentile: selection on bit planes.
 
 Up to 32 values of one cell (one a year) become one 32-bit word a bit of the value: its *planes*.
-A window is a handful of such words a plane. Walking the planes from the top bit, the candidates for
-the wanted rank are split into those whose bit is 0 and those whose bit is 1; counting the first kind
-says which half holds the rank. Exact for any rank, any number of missing values, any percentile;
-no sorting and no divergence (Knuth, vol. 3, 5.2.5: radix exchange; the counting is a radix select).
+A window is a handful of such words a plane. Walking the planes from the top bit, the candidates
+for the wanted rank are split into those whose bit is 0 and those whose bit is 1; counting the first
+kind says which half holds the rank. Exact for any rank, any number of missing values, any
+percentile; no sorting and no divergence (Knuth, vol. 3, 5.2.5: radix exchange; the counting is a
+radix select).
 
 Each function is a list of operations on an emitter `o` (see device.llvm.Emitter) and values it
 made; nothing here knows a device, a year or a calendar.
@@ -66,8 +67,8 @@ def split(o: Any, candidates: Sequence[Any], plane: Sequence[Any], rank: Any) ->
     """Which half of the candidates holds the one of 0-based ascending `rank`.
 
     Returns (ones, zeros, parting): `ones` is the mask of lanes that take the half with the bit set,
-    `zeros` counts the other half, and `parting` is the mask of lanes where `rank` is the last of the
-    zeros, so that rank + 1 lies in the other half.
+    `zeros` counts the other half, and `parting` is the mask of lanes where `rank` is the last of
+    the zeros, so that rank + 1 lies in the other half.
     """
     zeros = count(o, [o.andnot(m, p) for m, p in zip(candidates, plane, strict=True)])
     ones = o.ge(rank, zeros)

@@ -1,10 +1,10 @@
 """The exact mean and percentiles of sliding windows, a tile of cells at a time, on the processor.
 
 Ladder of versions (30 years, 11-day window, int16 codes, cells/s a core for a 92-day season, of
-which benchmarks/compute.py measures the last): NumPy partition of gathered windows about 4 thousand;
-plain Numba loops 40 thousand; explicit vectors, all 15 planes, second statistic by a second walk 310
-thousand; this one: planes below each cell's own minimum only, and the next order statistic found in
-the same walk, from the plane on at which it parts from the first.
+which benchmarks/compute.py measures the last): NumPy partition of gathered windows about 4
+thousand; plain Numba loops 40 thousand; explicit vectors, all 15 planes, second statistic by a
+second walk 310 thousand; this one: planes below each cell's own minimum only, and the next order
+statistic found in the same walk, from the plane on at which it parts from the first.
 
 A *tile* is two vectors' worth of cells (of 16-bit keys, a cache line). For a batch of days of year:
 
@@ -32,15 +32,11 @@ from numba import njit
 from ..device import llvm
 from ..device.llvm import native_lanes
 from ..keys import KEY_BITS
-from . import bitplanes, percentile_vectors
-from .percentile_vectors import (
-    MISSING_SEEN,
-    extremes,
-    mean,
-    percentile,
-    prefetch,
-    transpose,
-)
+from . import bitplanes, percentile_select, percentile_vectors, vector_keys
+from .percentile_select import mean, percentile
+from .percentile_vectors import MISSING_SEEN, extremes, prefetch, transpose
+
+SOURCES = (bitplanes, llvm, percentile_select, percentile_vectors, vector_keys)
 
 
 def tile_cells() -> int:
@@ -56,9 +52,7 @@ def compiled_for(kind: int, words: int, years: int) -> Any:
 @functools.cache
 def _source_stamp() -> int:
     """A number that changes with the text of the operation lists and their emitter."""
-    text = b"".join(
-        Path(str(module.__file__)).read_bytes() for module in (bitplanes, llvm, percentile_vectors)
-    )
+    text = b"".join(Path(str(module.__file__)).read_bytes() for module in SOURCES)
     return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
 
 
@@ -118,8 +112,10 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
                 for w in range(n_words):
                     rows = rows0 + w * word_rows.strides[0]
                     to, there, summed = (
-                        planes + w * bits * vector, valid + w * vector, total + w * 2 * vector,
-                    )  # fmt: skip
+                        planes + w * bits * vector,
+                        valid + w * vector,
+                        total + w * 2 * vector,
+                    )
                     if missing:
                         transpose(
                             lanes, kind, years, 1, here, stride, rows, base, to, there, summed,

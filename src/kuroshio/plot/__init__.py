@@ -98,8 +98,9 @@ def _positions(dataset: xr.Dataset, doys: Sequence[int] | None) -> list[int]:
                 f"from {held[0]} to {held[-1]}."
             )
         return [held.index(doy) for doy in doys]
-    dates = list(zip(dataset.month.values.tolist(), dataset.day_of_month.values.tolist(),
-                     strict=True))  # fmt: skip
+    dates = list(
+        zip(dataset.month.values.tolist(), dataset.day_of_month.values.tolist(), strict=True)
+    )
     if all(date in dates for date in SEASONS):
         return [dates.index(date) for date in SEASONS]
     count = min(4, len(held))
