@@ -27,9 +27,9 @@ import peers
 
 from kuroshio import pipeline
 from kuroshio.account import Account
+from kuroshio.api import _Memory
 from kuroshio.archive.describe import describe, package_version
 from kuroshio.archive.model import Archive, ArraySlice, Grid, Packing, Piece
-from kuroshio.api import _Memory
 from kuroshio.request import Request
 
 BAR_SIDE = 32  # cells on a side for NumPy

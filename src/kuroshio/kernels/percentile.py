@@ -6,7 +6,7 @@ thousand; plain Numba loops 40 thousand; explicit vectors, all 15 planes, second
 second walk 310 thousand; this one: planes below each cell's own minimum only, and the next order
 statistic found in the same walk, from the plane on at which it parts from the first.
 
-A *tile* is two vectors' worth of cells (of 16-bit keys, a cache line). For a batch of days of year:
+A *tile* is as many cells as a vector has 32-bit lanes. For a batch of days of year:
 
 1. `extremes`  smallest and largest key of each cell: keys are taken from the smallest, so that only
    the planes which differ are walked (about 10 of 16 for sea surface temperature);
@@ -34,14 +34,14 @@ from ..device.llvm import native_lanes
 from ..keys import KEY_BITS
 from . import bitplanes, percentile_select, percentile_vectors, vector_keys
 from .percentile_select import mean, percentile
-from .percentile_vectors import MISSING_SEEN, extremes, prefetch, transpose
+from .percentile_vectors import MISSING_SEEN, extremes, transpose
 
 SOURCES = (bitplanes, llvm, percentile_select, percentile_vectors, vector_keys)
 
 
 def tile_cells() -> int:
     """Cells of a tile; rows of keys and results are padded to whole tiles."""
-    return 2 * native_lanes()
+    return native_lanes()
 
 
 def compiled_for(kind: int, words: int, years: int) -> Any:
@@ -64,7 +64,6 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
     stands there for the sources of the emitters, which Numba does not watch.
     """
     lanes = native_lanes()
-    pair = 2 * lanes
     bits = KEY_BITS[kind]
 
     @njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
@@ -82,8 +81,8 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
         n_words = word_rows.shape[0]
         vector = 4 * lanes
         scratch = np.empty(vector * (n_words * (bits + 3) + 4) + 64, np.uint8)
-        bases = (scratch.ctypes.data + 63) // 64 * 64
-        valid = bases + 4 * vector
+        base = (scratch.ctypes.data + 63) // 64 * 64
+        valid = base + 2 * vector
         total = valid + n_words * vector
         planes = total + n_words * 2 * vector
         stride = keys.strides[0]
@@ -93,59 +92,49 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
             counts.ctypes.data,
             reference.ctypes.data,
         )
-        shares = 2 * first_word.size  # in which the next tile's keys are asked for
         for tile in range(first, last):
-            left = tile * pair
-            top = extremes(pair, kind, key0 + left * bits // 8, stride, live0, live.size, bases)
+            cell = tile * lanes
+            here = key0 + cell * bits // 8
+            about = reference0 + cell * 4
+            top = extremes(lanes, kind, here, stride, live0, live.size, base)
             if top < 0:
                 for d in range(first_word.size):
-                    results[: quantiles.size + 1, result_rows[d], left : left + pair] = np.nan
-                    counts[d, left : left + pair] = 0
+                    results[: quantiles.size + 1, result_rows[d], cell : cell + lanes] = np.nan
+                    counts[d, cell : cell + lanes] = 0
                 continue
             missing = gaps or top >= MISSING_SEEN
             top %= MISSING_SEEN
-            for half in range(2):
-                cell = left + half * lanes
-                here = key0 + cell * bits // 8
-                base = bases + half * lanes * bits // 8
-                about = reference0 + cell * 4
-                for w in range(n_words):
-                    rows = rows0 + w * word_rows.strides[0]
-                    to, there, summed = (
-                        planes + w * bits * vector,
-                        valid + w * vector,
-                        total + w * 2 * vector,
-                    )
-                    if missing:
-                        transpose(
-                            lanes, kind, years, 1, here, stride, rows, base, to, there, summed,
-                            scale, offset,
-                        )  # fmt: skip
-                    else:
-                        transpose(
-                            lanes, kind, years, 0, here, stride, rows, base, to, there, summed,
-                            scale, offset,
-                        )  # fmt: skip
-                for d in range(first_word.size):
-                    w = first_word[d]
-                    enough = np.int32(max(least[d], 1))
-                    start, there = planes + w * bits * vector, valid + w * vector
-                    out = results0 + result_rows[d] * results.strides[1] + cell * 4
-                    for q in range(quantiles.size):
-                        percentile(
-                            lanes, kind, words, start, there, top, base, quantiles[q], enough,
-                            scale, offset, about, out,
-                        )  # fmt: skip
-                        out += results.strides[0]
-                    share = half * first_word.size + d
-                    for line in range(pair * bits // 512):
-                        prefetch(
-                            key0 + (left + pair) * bits // 8 + line * 64, stride, live0,
-                            live.size * share // shares, live.size * (share + 1) // shares,
-                        )  # fmt: skip
-                    mean(
-                        lanes, kind, words, there, total + w * 2 * vector, base, enough,
-                        scale, offset, about, out, counts0 + d * counts.strides[0] + cell * 4,
+            for w in range(n_words):
+                rows = rows0 + w * word_rows.strides[0]
+                to, there, summed = (
+                    planes + w * bits * vector,
+                    valid + w * vector,
+                    total + w * 2 * vector,
+                )
+                if missing:
+                    transpose(
+                        lanes, kind, years, 1, here, stride, rows, base, to, there, summed,
+                        scale, offset,
                     )  # fmt: skip
+                else:
+                    transpose(
+                        lanes, kind, years, 0, here, stride, rows, base, to, there, summed,
+                        scale, offset,
+                    )  # fmt: skip
+            for d in range(first_word.size):
+                w = first_word[d]
+                enough = np.int32(max(least[d], 1))
+                start, there = planes + w * bits * vector, valid + w * vector
+                out = results0 + result_rows[d] * results.strides[1] + cell * 4
+                for q in range(quantiles.size):
+                    percentile(
+                        lanes, kind, words, start, there, top, base, quantiles[q], enough,
+                        scale, offset, about, out,
+                    )  # fmt: skip
+                    out += results.strides[0]
+                mean(
+                    lanes, kind, words, there, total + w * 2 * vector, base, enough,
+                    scale, offset, about, out, counts0 + d * counts.strides[0] + cell * 4,
+                )  # fmt: skip
 
     return run

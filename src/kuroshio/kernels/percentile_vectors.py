@@ -20,6 +20,7 @@ from . import bitplanes
 from .vector_keys import decode, literal_values
 
 YEARS_PER_WORD = 32
+_PREFETCH_BYTES = 128  # ahead of the tile: rows are too many for the processor to foresee
 MISSING_SEEN = 256  # flag that `extremes` adds to the number of planes
 
 
@@ -44,6 +45,7 @@ def extremes(typingctx, lanes, kind, keys, stride, rows, n_rows, base):
             smallest, largest, least = carried
             row = builder.zext(o.load(o.offset(rows, i, 4), kind=i32), i64)
             here = o.offset(keys, row, stride)
+            o.prefetch(here, _PREFETCH_BYTES)
             x = o.load(here, kind=o.vector(bits))
             return None, (
                 o.min_(smallest, o.sub(x, o.const(1, bits))),  # a missing key wraps to the top
@@ -67,29 +69,6 @@ def extremes(typingctx, lanes, kind, keys, stride, rows, n_rows, base):
         return builder.select(found, builder.add(planes, seen), o.index(-1))
 
     return types.int64(lanes, kind, keys, stride, rows, n_rows, base), codegen
-
-
-@intrinsic
-def prefetch(typingctx, keys, stride, rows, first, last):
-    """Ask for the cache lines at `keys` of the rows numbered by rows[first] to rows[last].
-
-    The rows are too many for the processor to foresee. Asked for between other work, and into the
-    second cache, they come without waiting.
-    """
-
-    def codegen(context, builder, signature, args):
-        o = Emitter(builder, 1)
-        keys, stride, rows, first, last = args
-
-        def body(i, carried):
-            row = o.load(o.offset(rows, i, 4), kind=ir.IntType(32))
-            o.prefetch(o.offset(keys, builder.zext(row, ir.IntType(64)), stride))
-            return None, carried
-
-        o.loop(first, lambda i: builder.icmp_signed("<", i, last), 1, (), body)
-        return context.get_dummy_value()
-
-    return types.void(keys, stride, rows, first, last), codegen
 
 
 @intrinsic(prefer_literal=True)
