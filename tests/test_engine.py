@@ -41,7 +41,7 @@ def compare(found: dict, expected: dict, sample: strategies.Sample, extras: tupl
         assert worst <= 0, f"{name} is off by {worst:g} more than allowed"
 
 
-@settings(max_examples=150, deadline=None, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=100, deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(st.data())
 def test_engine_equals_the_oracle(data):
     sample = data.draw(strategies.archives(max_years=12))

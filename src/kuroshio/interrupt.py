@@ -2,7 +2,9 @@
 
 A signal raises `Stopped` in the main thread: outputs under way are removed, threads and worker
 processes end. A thread in a long call (the compiler, a slow disk) cannot be told to, so a watcher
-ends the process when PATIENCE_S have passed, after removing what is unfinished.
+ends the process when PATIENCE_S have passed, after removing what is unfinished. Where the main
+thread itself compiles, nothing is raised: LLVM's callbacks would lose the exception and go on with
+half a function.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from .messages import complain
 
 PATIENCE_S = 1.3
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_COMPILERS = ("numba", "llvmlite")
 FAREWELL = "Stopped. Nothing half-written was left behind."
 
 
@@ -44,13 +47,14 @@ def stopping_on_signals() -> Iterator[None]:
     over, stopped = threading.Event(), threading.Event()
     watcher = threading.Thread(target=_watch, args=(reading, over), daemon=True)
 
-    def stop(number: int, _: FrameType | None) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         if stopped.is_set():
             return  # it came at the same time as the first
         stopped.set()
         for each in before:
             signal.signal(each, signal.SIG_IGN)
-        raise Stopped(number)
+        if not _compiling(frame):
+            raise Stopped(number)
 
     for number in before:
         signal.signal(number, stop)
@@ -65,6 +69,15 @@ def stopping_on_signals() -> Iterator[None]:
             if not stopped.is_set():
                 signal.signal(number, handler)
         os.close(writing)  # the watcher reads the end, unless a signal came first
+
+
+def _compiling(frame: FrameType | None) -> bool:
+    """Whether the compiler is among the callers of what was interrupted."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in _COMPILERS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _watch(reading: int, over: threading.Event) -> None:
