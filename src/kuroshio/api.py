@@ -232,7 +232,7 @@ class Job:
             result = pipeline.run(
                 archive, self.request, opened, memory_bytes=self.budget_bytes, threads=threads,
                 skip_bad=self.skip_bad, spans=account.span,
-                progress=None if progress is None else lambda *n: progress("read", *n),
+                progress=progress,
             )  # fmt: skip
         except MemoryError as error:
             raise Refusal(

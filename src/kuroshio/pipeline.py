@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from threading import Timer
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -31,6 +32,9 @@ from .kernels.percentile_vectors import YEARS_PER_WORD
 from .keys import Keys
 from .request import Request
 
+Progress = Callable[[str, int, int], None]
+
+_COMPILING_S = 0.5  # longer than taking a kernel from the cache: the user should know
 _LOADS_PER_TASK = 4  # small files: fewer, larger tasks
 _TASKS_PER_THREAD = 16  # of a batch's computation: land is quick, so shares must be small
 _OUTPUTS_AT_A_TIME = 16  # days of year smoothed together
@@ -98,13 +102,13 @@ def run(
     threads: int,
     skip_bad: bool = False,
     spans: Spans,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Run:
     """Compute the whole request into the context that `open_output(plan, keys, executor)` gives.
 
-    `progress` is called with (pieces read, pieces to read). Raises Refusal for what cannot be
-    done; whatever ends the run early, the output's context sees the exception and no thread is
-    left.
+    `progress` is called with (stage, done, total): pieces read, or kernels compiled. Raises Refusal
+    for what cannot be done; whatever ends the run early, the output's context sees the exception
+    and no thread is left.
     """
     prepared = prepare(archive, request, memory_bytes)
     leave_out_land = True
@@ -125,7 +129,7 @@ def _run(
     threads: int,
     skip_bad: bool,
     spans: Spans,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> Run:
     begin = perf_counter()
     plan, keys = prepared.plan, prepared.keys
@@ -152,7 +156,7 @@ class _Work:
         crew: Crew,
         output: Output,
         spans: Spans,
-        progress: Callable[[int, int], None] | None,
+        progress: Progress | None,
     ) -> None:
         needs = prepared.needs
         self.request, self.keys = needs.request, prepared.keys
@@ -192,15 +196,24 @@ class _Work:
             loading = self._next_loads
 
     def _compile(self, buffer: np.ndarray, results: np.ndarray, counts: np.ndarray) -> None:
-        """Compile the kernel, or load it from Numba's cache, while the first pieces are read."""
+        """Compile the kernel, or take it from Numba's cache, while the first pieces are read."""
         start = perf_counter()
+        progress = self.progress or _unseen
+        said = Timer(_COMPILING_S, progress, ("compile", 0, 1))
+        said.start()
         none = np.zeros(0, np.int32)
-        self.kernel(
-            buffer, 0, 0, none, np.zeros((1, 1), np.int32), np.zeros(0, np.int64), False,
-            np.zeros(1), none, self.keys.scale, self.keys.offset, results[0, 0], results, none,
-            counts,
-        )  # fmt: skip
-        self.spans("compile", start, perf_counter(), 0)
+        try:
+            self.kernel(
+                buffer, 0, 0, none, np.zeros((1, 1), np.int32), np.zeros(0, np.int64), False,
+                np.zeros(1), none, self.keys.scale, self.keys.offset, results[0, 0], results, none,
+                counts,
+            )  # fmt: skip
+        finally:
+            said.cancel()
+        stop = perf_counter()
+        if stop - start > _COMPILING_S:
+            progress("compile", 1, 1)
+        self.spans("compile", start, stop, 0)
 
     # -- the steps of a batch -------------------------------------------------------------------
 
@@ -218,7 +231,7 @@ class _Work:
             self.reader.load(load, block, buffer)
         self.done += len(loads)
         if self.progress:
-            self.progress(self.done, self.total)
+            self.progress("read", self.done, self.total)
 
     def _fill(self, batch: Batch, block: Block, buffer: np.ndarray) -> None:
         self._timed("fill", fill.fill_gaps, self._stretches(block, percentile.tile_cells()), buffer,
@@ -359,6 +372,10 @@ class _Work:
             self.spans(stage, start, perf_counter(), 0)
 
         self.crew.run(timed, stretches)
+
+
+def _unseen(stage: str, done: int, total: int) -> None:
+    """Progress that nobody follows."""
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -126,15 +126,15 @@ def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
                 enough = np.int32(max(least[d], 1))
                 start, there = planes + w * bits * vector, valid + w * vector
                 out = results0 + result_rows[d] * results.strides[1] + cell * 4
+                n = counts0 + d * counts.strides[0] + cell * 4
+                mean(
+                    lanes, kind, words, there, total + w * 2 * vector, base, enough, scale, offset,
+                    about, out + quantiles.size * results.strides[0], n,
+                )  # fmt: skip
                 for q in range(quantiles.size):
                     percentile(
                         lanes, kind, words, start, there, top, base, quantiles[q], enough,
-                        scale, offset, about, out,
+                        scale, offset, about, n, out + q * results.strides[0],
                     )  # fmt: skip
-                    out += results.strides[0]
-                mean(
-                    lanes, kind, words, there, total + w * 2 * vector, base, enough,
-                    scale, offset, about, out, counts0 + d * counts.strides[0] + cell * 4,
-                )  # fmt: skip
 
     return run

@@ -33,12 +33,14 @@ def percentile(
     scale,
     offset,
     reference,
+    counts,
     out,
 ):
     """The `quantile` (0 to 1) of one window to float32 lanes at `out`; Hyndman and Fan type 7.
 
     `planes` and `valid` are the addresses of its first word. Lanes with fewer than `least` valid
-    values give NaN. `top` is the number of planes to walk.
+    values, of which `mean` has put the number at `counts`, give NaN. `top` is the number of planes
+    to walk.
     """
     literals = literal_values(lanes, kind, words)
     if literals is None:
@@ -49,12 +51,12 @@ def percentile(
 
     def codegen(context, builder, signature, args):
         o = Emitter(builder, lanes_)
-        planes, valid, top, base, quantile, least, scale, offset, reference, out = args[3:]
+        planes, valid, top, base, quantile, least, scale, offset, reference, counts, out = args[3:]
         scale, offset = o.splat(scale), o.splat(offset)
         vector = 4 * lanes_
         candidates = [o.load(valid, vector * w) for w in range(words_)]
 
-        n = bitplanes.count(o, candidates)
+        n = o.load(counts)
         reals = ir.VectorType(ir.DoubleType(), lanes_)
         position = builder.fmul(builder.sitofp(o.sub(n, o.const(1)), reals), o.splat(quantile))
         rank = builder.fptosi(position, o.vector())
@@ -131,6 +133,7 @@ def percentile(
         scale,
         offset,
         reference,
+        counts,
         out,
     )
     return types.void(*args), codegen
