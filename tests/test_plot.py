@@ -5,6 +5,7 @@ import itertools
 import matplotlib.image
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -75,10 +76,39 @@ def test_every_kind_of_grid_has_a_map(tmp_path, grid, drawn):
     assert ("depth 0.5 m" in words) == (grid is DEPTHS)
 
 
+def test_one_cell_is_drawn_and_named_by_its_own_degrees(tmp_path, drawn):
+    grid = Grid(
+        ("lat", "lon"),
+        (1, 1),
+        {
+            "lat": Field(("lat",), np.array([-29.4]), {"units": "degrees_north"}),
+            "lon": Field(("lon",), np.array([112.6]), {"units": "degrees_east"}),
+        },
+    )
+    plot_climatology(write_climatology(tmp_path / "clim.nc", grid=grid), doys=[15])
+    figure = drawn[0]
+    left, right, bottom, top = *figure.axes[0].get_xlim(), *figure.axes[0].get_ylim()
+    assert right - left == pytest.approx(1)
+    assert top - bottom == pytest.approx(1)
+    assert "29.4°S" in texts(figure)
+    assert "112.6°E" in texts(figure)
+
+
+def test_a_map_without_values_says_so(tmp_path, drawn):
+    path = write_climatology(tmp_path / "clim.nc", grid=global_grid())
+    with xr.open_dataset(path) as dataset:
+        empty = dataset.load()
+    empty["seas"][:] = np.nan
+    empty["thresh"][:] = np.nan
+    empty.to_netcdf(tmp_path / "empty.nc")
+    plot_climatology(tmp_path / "empty.nc", doys=[15])
+    assert texts(drawn[0]).count("no values on this day of year") == 3
+
+
 def test_no_text_leaves_the_picture_or_covers_another(tmp_path, drawn):
     for number, grid in enumerate((global_grid(), loose_grid(), DEPTHS, TALL)):
         path = write_climatology(tmp_path / f"{number}.nc", grid, range(1, 367))
-        plot_climatology(path, point=(20, 0), doys=[196])
+        plot_climatology(path, point=(20, 0), doys=[15])
     assert len(drawn) == 8
     for figure in drawn:
         width, height = figure.get_size_inches()

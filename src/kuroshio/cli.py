@@ -76,7 +76,7 @@ def _add_climatology(subparsers) -> None:  # type: ignore[no-untyped-def]
         "day of year, from decades of daily files to one CF file",
         """examples:
   kuroshio climatology 'oisst/*.nc' --baseline 1991 2020 -o clim.nc
-  kuroshio climatology archive.zarr --var sst --doys 152:243 --percentile 10 90 99 -o season.zarr
+  kuroshio climatology archive.zarr --var sst --doys 153:244 --percentile 10 90 99 -o season.zarr
   kuroshio climatology oisst/ --no-smooth --min-valid 0.8 --extra count std -o clim.nc --overwrite
   kuroshio climatology list.txt --sel depth=0 --memory 4G --threads 8 -o clim.nc --json""",
     )
@@ -102,7 +102,7 @@ def _add_plan(subparsers) -> None:  # type: ignore[no-untyped-def]
         "reads no data",
         """examples:
   kuroshio plan 'oisst/*.nc'
-  kuroshio plan archive.zarr --var sst --doys 152:243 --memory 2G --json""",
+  kuroshio plan archive.zarr --var sst --doys 153:244 --memory 2G --json""",
     )
     _add_source(parser)
     _add_request(parser)
@@ -130,14 +130,14 @@ def _add_plot(subparsers) -> None:  # type: ignore[no-untyped-def]
         "maps of seas and thresh, and the year at a point (needs kuroshio[plot])",
         """examples:
   kuroshio plot clim.nc
-  kuroshio plot clim.nc --doys 15,196 --point -29.4 112.6 --archive 'oisst/*.nc' -o pictures/""",
+  kuroshio plot clim.nc --doys 15,197 --point -29.4 112.6 --archive 'oisst/*.nc' -o pictures/""",
     )
     parser.add_argument("file", help="a .nc or .zarr made by kuroshio climatology")
     parser.add_argument(
         "-o", "--output", metavar="FOLDER", help="where the pictures go (default: beside FILE)"
     )
     parser.add_argument(
-        "--doys", metavar="DAYS", help="days of year to map, such as 15,105,196,288"
+        "--doys", metavar="DAYS", help="days of year to map, such as 15,106,197,289"
     )
     parser.add_argument(
         "--point", type=float, nargs=2, metavar=("LAT", "LON"), help="where to draw the year"
@@ -159,7 +159,7 @@ def _add_synth(subparsers) -> None:  # type: ignore[no-untyped-def]
         "make an invented archive of daily files to try things on",
         """examples:
   kuroshio synth demo/ --grid 2 --years 1991-2020
-  kuroshio synth big/ --grid 0.25 --layout era5 --doys 152:243""",
+  kuroshio synth big/ --grid 0.25 --layout era5 --doys 153:244""",
     )
     parser.add_argument("folder", metavar="DIR", help="where the files go")
     parser.add_argument(
@@ -174,7 +174,7 @@ def _add_synth(subparsers) -> None:  # type: ignore[no-untyped-def]
         default="oisst",
         help="oisst: int16; era5: int16 whose scale differs from file to file; f8: float64",
     )
-    parser.add_argument("--doys", metavar="DAYS", help="only these days of year, such as 152:243")
+    parser.add_argument("--doys", metavar="DAYS", help="only these days of year, such as 153:244")
     parser.add_argument("--seed", type=int, default=0, help="another world (default 0)")
     parser.add_argument("--threads", type=int, metavar="N", help="default: all")
     parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
@@ -254,7 +254,7 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--doys",
         metavar="DAYS",
-        help="days of year such as 152:243 (both ends included), 335:60 or 1,60",
+        help="days of year such as 153:244 (both ends included), 336:60 or 1,60",
     )
     smooth = group.add_mutually_exclusive_group()
     smooth.add_argument(

@@ -90,7 +90,7 @@ class Request:
 
 
 def parse_doys(text: str, length: int) -> tuple[int, ...]:
-    """Days of year from '152:243', '335:60' (over the year's end), '1,32,60', or a mixture.
+    """Days of year from '153:244', '336:60' (over the year's end), '1,32,60', or a mixture.
 
     Both ends of a range belong to it. `length` is that of the calendar's template year.
     """
@@ -104,7 +104,7 @@ def parse_doys(text: str, length: int) -> tuple[int, ...]:
         if not 1 <= len(numbers) <= 2:
             raise Refusal(
                 f"The days of year {text!r} could not be read. "
-                "Write 152:243 for a range (both ends included) or 1,32,60 for single days."
+                "Write 153:244 for a range (both ends included) or 1,32,60 for single days."
             )
         first, last = numbers[0], numbers[-1]
         doys.extend(
@@ -126,7 +126,7 @@ def check_doys(doys: Sequence[int], length: int) -> tuple[int, ...]:
     twice = next((doy for i, doy in enumerate(doys) if doy in doys[:i]), None)
     if twice is not None:
         raise Refusal(
-            f"The day of year {twice} is asked for twice. Give each once; a range such as 152:243 "
+            f"The day of year {twice} is asked for twice. Give each once; a range such as 153:244 "
             "includes both of its ends."
         )
     if not doys:

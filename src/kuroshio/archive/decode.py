@@ -86,6 +86,8 @@ def to_keys(values: np.ndarray, packing: Packing, keys: Keys, out: np.ndarray) -
 
     Raises NotCodes if a value has no key of this kind.
     """
+    if values.size != out.size:  # compiled loops would write past the end
+        raise ValueError(f"{values.size} values for {out.size} keys")
     missing = np.array(packing.missing, np.float64)
     same = (packing.scale, packing.offset) == (keys.scale, keys.offset)
     if keys.kind in (AFFINE16, AFFINE32) and values.dtype.kind in "iu" and same:

@@ -101,10 +101,11 @@ class Reader:
         valid = np.zeros(cells, bool)
         keys = np.empty(cells, self.keys.dtype)
         picks = np.linspace(0, len(self.archive.pieces) - 1, SAMPLE_DAYS).astype(int)
+        grid = tuple(slice(0, n) for n in self.archive.grid.shape)  # a chunk may hang over its edge
         for pick in np.unique(picks):
             piece = self.archive.pieces[pick]
             try:
-                values = self._stored(piece.where)[0].reshape(-1)
+                values = self._stored(piece.where)[(0, *grid)].reshape(-1)
             except BadFile:
                 continue  # the run itself will meet it and say so, or skip it
             to_keys(values, piece.packing, self.keys, keys)
@@ -200,7 +201,7 @@ class Reader:
             source = np.ascontiguousarray(values[0][box]).reshape(-1)
             to_keys(source, piece.packing, self.keys, target[rows[0]].reshape(-1))
             return
-        source = np.ascontiguousarray(values[(slice(None), *box)])
+        source = np.ascontiguousarray(values[(slice(0, len(rows)), *box)])
         keys = np.empty(source.size, self.keys.dtype)
         to_keys(source.reshape(-1), piece.packing, self.keys, keys)
         places = np.array(rows)

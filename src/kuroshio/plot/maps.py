@@ -12,7 +12,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator, MultipleLocator
 
 from ..output import cell_dims, date_text, latitude_longitude
 from . import style
@@ -186,10 +186,15 @@ def _draw(
         )  # fmt: skip
     else:
         drawn = axes.pcolormesh(
-            plane.x, plane.y, np.ma.masked_invalid(values), vmin=low, vmax=high, cmap=colours,
-            shading="nearest", rasterized=True,
+            edges(plane.x), edges(plane.y), np.ma.masked_invalid(values), vmin=low, vmax=high,
+            cmap=colours, shading="flat", rasterized=True,
         )  # fmt: skip
     _dress(axes, plane)
+    if not np.isfinite(values).any():
+        axes.text(
+            0.5, 0.5, "no values on this day of year", fontsize=style.LABEL, color="0.25",
+            ha="center", va="center", transform=axes.transAxes,
+        )  # fmt: skip
     return drawn
 
 
@@ -198,8 +203,8 @@ def _dress(axes: Axes, plane: Plane) -> None:
     axes.tick_params(labelsize=style.TICK)
     few, more = (3, 7) if plane.ratio > 1.15 else (6, 5)
     if plane.degrees:
-        axes.xaxis.set_major_locator(MultipleLocator(_degree_step(plane.x, few)))
-        axes.yaxis.set_major_locator(MultipleLocator(_degree_step(plane.y, more)))
+        axes.xaxis.set_major_locator(_degree_ticks(plane.x, few))
+        axes.yaxis.set_major_locator(_degree_ticks(plane.y, more))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _meridian(x)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.degrees(y, "N", "S")))
     else:
@@ -210,6 +215,22 @@ def _dress(axes: Axes, plane: Plane) -> None:
     axes.margins(0.01 if len(plane.dims) == 1 else 0)
     if plane.graticule is not None:
         _draw_graticule(axes, plane)
+
+
+def edges(centres: np.ndarray) -> np.ndarray:
+    """Where cells begin and end: halfway between centres; a single one is a unit wide."""
+    if centres.size == 1:
+        return centres[0] + np.array([-0.5, 0.5])
+    halfway = (centres[:-1] + centres[1:]) / 2
+    first, last = 2 * centres[0] - halfway[0], 2 * centres[-1] - halfway[-1]
+    return np.concatenate([[first], halfway, [last]])
+
+
+def _degree_ticks(values: np.ndarray, most: int) -> Locator:
+    """Round degrees; where all cells lie on one, that one."""
+    if np.ptp(values) == 0:
+        return FixedLocator(values[:1])
+    return MultipleLocator(_degree_step(values, most))
 
 
 def _degree_step(values: np.ndarray, most: int) -> float:
