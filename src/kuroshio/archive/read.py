@@ -8,7 +8,6 @@ shuffle is undone in the same pass that makes the keys. What is not a plain chun
 from __future__ import annotations
 
 import math
-import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -105,7 +104,7 @@ class Reader:
         for pick in np.unique(picks):
             piece = self.archive.pieces[pick]
             try:
-                values = self._stored(piece.where)[(0, *grid)].reshape(-1)
+                values = self._stored(piece.where)[0][grid].reshape(-1)
             except BadFile:
                 continue  # the run itself will meet it and say so, or skip it
             to_keys(values, piece.packing, self.keys, keys)
@@ -123,12 +122,11 @@ class Reader:
         start = perf_counter()
         size = math.prod(where.shape) * np.dtype(where.dtype).itemsize
         try:
-            handle = os.open(where.path, os.O_RDONLY)
-            try:
-                data = _scratch.take(where.nbytes)
-                length = os.preadv(handle, [data], where.offset)
-            finally:
-                os.close(handle)
+            data, length = _scratch.take(where.nbytes), 0
+            with open(where.path, "rb", buffering=0) as file:
+                file.seek(where.offset)
+                while length < where.nbytes and (more := file.readinto(data[length:])):
+                    length += more
         except OSError as problem:
             raise BadFile(where.path, f"it cannot be read ({problem.strerror})") from problem
         stop = perf_counter()
