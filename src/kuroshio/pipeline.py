@@ -183,7 +183,8 @@ class _Work:
             if batch.fills:
                 self._fill(batch, block, buffer)
             if reference is None:
-                reference = smooth.reference_values(self.keys, buffer, batch.live)
+                rows = batch.word_rows[batch.first_word[0] :][: self.words].reshape(-1)
+                reference = smooth.reference_values(self.keys, buffer, rows[rows > 0])
             self._compute(batch, block, buffer, reference, results, counts)
             if batch.leap_day:
                 self._leap_day(results, *batch.leap_day)
