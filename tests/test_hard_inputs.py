@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ import xarray as xr
 
 import kuroshio
 from kuroshio import reference
+from kuroshio.api import Job
+from kuroshio.archive.catalog import open_archive
+from kuroshio.errors import Refusal
+from kuroshio.request import Request
 
 DAYS = np.arange(10957, 10957 + 731)  # 2000 and 2001
 
@@ -29,9 +34,11 @@ def check(source: Any, values: np.ndarray, cells: tuple[slice, ...], **options: 
     """The result equals the oracle's at `cells` (it is slow)."""
     options = {"baseline": (2000, 2001), "smooth_width": 1, **options}
     with pytest.warns(UserWarning, match="is short"):
-        found = kuroshio.climatology(source, **options)
+        found = kuroshio.climatology(source, percentile=50, **options)
     some = (slice(None), *cells)
-    expected = reference.climatology(values[some], DAYS[: len(values)], "standard", **options)
+    options = {"percentiles": (50.0,), **options}
+    with np.errstate(invalid="ignore"):  # inf - inf
+        expected = reference.climatology(values[some], DAYS[: len(values)], "standard", **options)
     np.testing.assert_allclose(found["seas"][some], expected["seas"], rtol=1e-6)
     np.testing.assert_allclose(found["thresh"][some], expected["thresh"][0], rtol=1e-6)
 
@@ -46,3 +53,41 @@ def test_chunks_that_hang_over_the_grid_and_the_series(tmp_path: Path, chunk, dt
     path = tmp_path / "series.nc"
     series.to_netcdf(path, unlimited_dims=("time", "lat", "lon"), encoding={"sst": stored})
     check(str(path), values.astype(float), (slice(5, 7), slice(8, 9)))
+
+
+@pytest.mark.parametrize("smooth_width", [1, 31])
+@pytest.mark.parametrize("day", [2, 400])
+def test_an_infinity_stays_within_its_windows(day, smooth_width):
+    values = np.random.default_rng(1).normal(15, 5, (731, 1, 3))
+    values[day, 0, 1], values[day, 0, 2] = np.inf, -np.inf
+    check(series_of(values), values, (slice(0, 1), slice(0, 3)), smooth_width=smooth_width)
+
+
+def test_values_beyond_float32_are_infinite_in_it():
+    values = np.full((731, 1, 2), 1e300)
+    values[..., 1] = -1e39
+    with pytest.warns(UserWarning, match="is short"):
+        found = kuroshio.climatology(series_of(values), baseline=(2000, 2001))
+    assert (found.seas[..., 0] == np.inf).all()
+    assert (found.thresh[..., 1] == -np.inf).all()
+
+
+@pytest.mark.parametrize("smooth_width", [1, 31])
+def test_the_cut_does_not_show_in_the_last_bit(tmp_path, smooth_width):
+    """A machine with less memory free gives the same file."""
+    rng = np.random.default_rng(5)
+    values = rng.normal(280.0, 8.0, (731, 6, 20))
+    values[rng.random(values.shape) < 0.9] = np.nan
+    path = tmp_path / "series.nc"
+    series_of(values).to_netcdf(path, encoding={"sst": {"chunksizes": (64, 6, 20), "zlib": True}})
+    request = Request(baseline=(2000, 2001), smooth_width=smooth_width, extras=("count", "std"))
+    archive = open_archive(str(path))
+    roomy = Job(request, threads=2).run(archive)
+    with pytest.raises(Refusal) as refusal:
+        Job(request, memory_bytes=1).plan(archive)
+    needed = float(re.search(r"needs ([\d.]+) kB", str(refusal.value))[1]) * 1000
+    for factor in (1.01, 1.5, 3.0):
+        tight = Job(request, memory_bytes=int(needed * factor), threads=3).run(archive)
+        assert (tight.plan.blocks, tight.plan.batch) != (roomy.plan.blocks, roomy.plan.batch)
+        for name, field in roomy.fields.items():
+            np.testing.assert_array_equal(tight.fields[name], field, name)

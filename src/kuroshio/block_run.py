@@ -94,7 +94,8 @@ class BlockRun:
             if batch.fills:
                 self._fill(batch)
             if i == 0:
-                self.reference = smooth.reference_values(self.means.keys, self.keys, batch.live)
+                rows = batch.word_rows[batch.first_word[0] :][: self.words].reshape(-1)
+                self.reference = smooth.reference_values(self.means.keys, self.keys, rows[rows > 0])
             self._compute(batch)
             if batch.leap_day:
                 self._leap_day(*batch.leap_day)

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 _CELLS = 512  # a stretch whose running sums stay in the first cache
+_TRIED = 17  # days in which a cell's reference is looked for
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -21,7 +22,8 @@ def running_mean(results, rows, reference, runs, first, last, out):
 
     results (row, cell) float32, reference (cell,) float32; out (output, grid cell) float32, written
     at the places that `runs` (run, 3) gives the cells (see archive.sea.Runs) and NaN between them.
-    NaN in any day of a window makes its mean NaN.
+    NaN in any day of a window makes its mean NaN; so may an infinity, but only of the windows that
+    hold it, whose sums are made anew.
     """
     width = rows.shape[1]
     slides = np.zeros(rows.shape[0], np.bool_)
@@ -62,21 +64,33 @@ def running_mean(results, rows, reference, runs, first, last, out):
                             holes[i] += np.int32(a != a)
                 about = reference[start : start + n]
                 to = out[o, start + shift : start + shift + n]
+                infinite = False
                 for i in range(n):
                     mean = total[i] / width + np.float64(about[i])
                     to[i] = np.float32(mean if holes[i] == 0 else np.nan)
+                    infinite |= total[i] - total[i] != 0.0
+                if infinite:  # an infinity that has left a running sum stays in it as NaN
+                    for i in range(n):
+                        if not np.isfinite(total[i]):
+                            total[i] = 0.0
+                            for k in range(width):
+                                a = results[rows[o, k], start + i]
+                                total[i] += np.float64(a if a == a else 0.0)
+                            if holes[i] == 0:
+                                to[i] = np.float32(total[i] / width + np.float64(about[i]))
 
 
-def reference_values(keys: Any, buffer: np.ndarray, live: np.ndarray) -> np.ndarray:
-    """A value near each cell's results, float32: its first valid key's, 0 where there is none.
+def reference_values(keys: Any, buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """A value near each cell's results, finite float32: its first valid key's in `rows`, else 0.
 
-    `buffer` (row, cell) keys, `live` row numbers.
+    `buffer` (row, cell) keys. Results depend in their last bit on the reference, so `rows` must be
+    of the same days however the work is cut.
     """
     found = np.zeros(buffer.shape[1], buffer.dtype)
-    for row in live:
+    for row in rows[:_TRIED]:  # what is then still missing is land or ice and does not matter
         if found.all():
             break
         np.copyto(found, buffer[row], where=found == 0)
-        if row > live[0] + 16:  # what is still missing is land or ice and does not matter
-            break
-    return np.nan_to_num(keys.values(found)).astype(np.float32)
+    largest = np.finfo(np.float32).max
+    near = np.nan_to_num(keys.values(found), posinf=0.0, neginf=0.0)
+    return np.clip(near, -largest, largest).astype(np.float32)
