@@ -18,7 +18,6 @@ from .messages import printable
 from .output import cell_dims, days_text, latitude_longitude, open_climatology, units_text
 from .terminal import Output
 
-
 # A NetCDF file hands back its attributes in no order; this is the one in which they make sense.
 ORDER = (
     "convention", "references", "baseline", "percentile", "estimator", "window_days",
