@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import Refusal
-from ..output import open_climatology
+from ..output import cell_dims, open_climatology
 
 SEASONS = ((1, 15), (4, 15), (7, 15), (10, 15))  # month and day of the default maps
 FEW_DAYS = 10  # of year, below which there is no cycle to draw
@@ -40,6 +40,8 @@ def plot_climatology(
     percentile  which threshold, where the file holds several, and then part of the pictures'
                 names; None: 90 if there, else the highest
 
+    Of a single series, without cells, the annual cycle is drawn and no map.
+
     Raises Refusal where matplotlib is not installed, the file is no climatology, or a day or
     percentile is not in it.
     """
@@ -59,6 +61,9 @@ def plot_climatology(
         folder = Path(output) if output is not None else path.parent
         folder.mkdir(parents=True, exist_ok=True)
         pictures = []
+        if not cell_dims(dataset):  # a single series: nothing to map
+            draw_cycle(chosen, None, samples, folder / f"{path.stem}_cycle{which}.png")
+            return [folder / f"{path.stem}_cycle{which}.png"]
         for position in positions:
             month, day = int(dataset.month[position]), int(dataset.day_of_month[position])
             picture = folder / f"{path.stem}_map_{month:02d}-{day:02d}{which}.png"
