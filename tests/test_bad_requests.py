@@ -40,7 +40,7 @@ def _own_cache(tmp_path_factory):
         (["--smooth-width", 367], ["367", "366"]),
         (["--doys", "0:10"], ["0 is outside 1 to 366"]),
         (["--doys", "400"], ["400 is outside 1 to 366"]),
-        (["--doys", "June"], ["'June'", "152:243"]),
+        (["--doys", "June"], ["'June'", "153:244"]),
         (["--doys", "5,5"], ["twice"]),
         (["--min-valid", 80], ["80", "0 to 1", "fraction"]),
         (["--max-pad", -1], ["-1", "0 (no filling)"]),

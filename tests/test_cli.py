@@ -106,6 +106,22 @@ def test_plan_and_info_as_json(years, tmp_path):
     assert_refused(run_here("plot", tmp_path / "absent.nc"), "There is no file")
 
 
+def test_a_fraction_for_a_percentile_is_questioned(years, tmp_path):
+    planned = run_here("plan", years, *BASELINE, "--percentile", 0.9, 99.5)
+    assert "If a fraction was meant, write 90." in planned.err
+    assert planned.err.count("fraction") == 1
+
+
+def test_plot_of_another_percentile(years, tmp_path):
+    output = tmp_path / "c.nc"
+    run_here(
+        "climatology", years, *BASELINE, "--doys", 1, "--percentile", 10, 90, "-q", "-o", output
+    )
+    plotted = run_here("plot", output, "--percentile", 10)
+    assert plotted.out.split() == [str(tmp_path / "c_map_01-01_p10.png")]
+    assert_refused(run_here("plot", output, "--percentile", 20), "holds 10, 90")
+
+
 def test_plan_reads_no_data_and_writes_nothing(years, tmp_path, monkeypatch):
     def fetch(*_: object) -> None:
         pytest.fail("data was read")

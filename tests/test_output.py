@@ -13,6 +13,7 @@ from kuroshio.errors import Refusal
 from kuroshio.info import print_info, read_info
 from kuroshio.output import (
     days_text,
+    far_from_cells,
     latitude_longitude,
     nearest_cell,
     open_climatology,
@@ -88,6 +89,26 @@ def test_the_nearest_cell_is_the_nearest_on_the_sphere(tmp_path, grid):
             assert not land[index]
             assert gap[index] == pytest.approx(gap.min(), abs=1e-9)
             assert where == (lat[index], lon[index])
+
+
+def test_a_point_far_from_the_cells_is_told(tmp_path):
+    land = np.ones((6, 12), bool)
+    land[3:] = False  # values north of the equator only, centres 30 degrees apart
+    with open_climatology(write_climatology(tmp_path / "c.nc", global_grid(), land=land)) as data:
+        assert far_from_cells(data, (20, 10)) is None
+        told = far_from_cells(data, (-60, 15))  # 75 degrees of 111.2 km
+        assert told is not None
+        assert "latitude 15, longitude 15: 8,340 km" in told
+
+
+def test_made_is_told_in_order_whatever_the_format(tmp_path):
+    keys = [
+        list(read_info(write_climatology(tmp_path / name, global_grid()))["made"])
+        for name in ("c.nc", "c.zarr")
+    ]
+    assert keys[0] == keys[1]
+    assert keys[0][0] == "convention"
+    assert keys[0][-1] == "history"
 
 
 def test_a_point_needs_coordinates_and_values(tmp_path):

@@ -94,6 +94,17 @@ def test_one_cell_is_drawn_and_named_by_its_own_degrees(tmp_path, drawn):
     assert "112.6°E" in texts(figure)
 
 
+def test_a_single_series_has_a_cycle_and_no_map(tmp_path, drawn):
+    path = write_climatology(tmp_path / "grid.nc", global_grid(), doys=range(1, 367))
+    with xr.open_dataset(path) as dataset:
+        dataset.isel(lat=2, lon=3).drop_vars(["lat", "lon"]).to_netcdf(tmp_path / "one.nc")
+        seas = dataset.seas[:, 2, 3].values
+    pictures = plot_climatology(tmp_path / "one.nc")
+    assert [picture.name for picture in pictures] == ["one_cycle.png"]
+    _, mean = (line.get_ydata() for line in drawn[0].axes[0].get_lines())
+    np.testing.assert_array_equal(mean, seas)
+
+
 def test_a_map_without_values_says_so(tmp_path, drawn):
     path = write_climatology(tmp_path / "clim.nc", grid=global_grid())
     with xr.open_dataset(path) as dataset:
@@ -108,8 +119,11 @@ def test_a_map_without_values_says_so(tmp_path, drawn):
 def test_no_text_leaves_the_picture_or_covers_another(tmp_path, drawn):
     for number, grid in enumerate((global_grid(), loose_grid(), DEPTHS, TALL)):
         path = write_climatology(tmp_path / f"{number}.nc", grid, range(1, 367))
-        plot_climatology(path, point=(20, 0), doys=[15])
-    assert len(drawn) == 8
+        plot_climatology(path, point=(20, 0), doys=[196])
+    attrs = {"units": "K", "long_name": "Foundation " + 4 * "sea surface temperature "}
+    path = write_climatology(tmp_path / "long.nc", global_grid(), range(15, 17), attrs=attrs)
+    plot_climatology(path)
+    assert len(drawn) == 10
     for figure in drawn:
         width, height = figure.get_size_inches()
         ink = figure.get_tightbbox()

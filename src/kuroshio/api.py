@@ -202,6 +202,12 @@ class Job:
         if threads < 1:
             raise Refusal(f"{threads} threads were asked for; give 1 or more, or nothing for all.")
         self._check_not_an_input(archive)
+        if self.output is not None and not archive.grid.dims:
+            raise Refusal(
+                "A single series, without any dimension of cells, is not written as it is made. "
+                "Leave out output and call .to_netcdf(...) on the result, or give it a cell: "
+                "series.expand_dims('station', axis=1)."
+            )
         account = account or Account()
         account.threads = threads
         warnings: list[str] = []

@@ -79,6 +79,7 @@ def _add_climatology(subparsers) -> None:  # type: ignore[no-untyped-def]
   kuroshio climatology archive.zarr --var sst --doys 153:244 --percentile 10 90 99 -o season.zarr
   kuroshio climatology oisst/ --no-smooth --min-valid 0.8 --extra count std -o clim.nc --overwrite
   kuroshio climatology list.txt --sel depth=0 --memory 4G --threads 8 -o clim.nc --json""",
+        "kuroshio climatology SOURCE [SOURCE ...] -o FILE [--baseline FIRST LAST] [options]",
     )
     _add_source(parser)
     _add_request(parser)
@@ -103,6 +104,7 @@ def _add_plan(subparsers) -> None:  # type: ignore[no-untyped-def]
         """examples:
   kuroshio plan 'oisst/*.nc'
   kuroshio plan archive.zarr --var sst --doys 153:244 --memory 2G --json""",
+        "kuroshio plan SOURCE [SOURCE ...] [--baseline FIRST LAST] [options]",
     )
     _add_source(parser)
     _add_request(parser)
@@ -149,6 +151,13 @@ def _add_plot(subparsers) -> None:  # type: ignore[no-untyped-def]
         help="the daily files, to show the values behind the lines at the point",
     )
     parser.add_argument("--var", metavar="NAME", help="the variable in the daily files")
+    parser.add_argument(
+        "--percentile",
+        type=float,
+        metavar="P",
+        help="which threshold, where the file holds several (default: 90 if held, else the "
+        "highest)",
+    )
 
 
 def _add_synth(subparsers) -> None:  # type: ignore[no-untyped-def]
@@ -181,10 +190,11 @@ def _add_synth(subparsers) -> None:  # type: ignore[no-untyped-def]
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
 
 
-def _command(subparsers, name, run, what, examples):  # type: ignore[no-untyped-def]
+def _command(subparsers, name, run, what, examples, usage=None):  # type: ignore[no-untyped-def]
+    # A usage of its own where there are many options: it heads every error message.
     parser = subparsers.add_parser(
         name, help=what, description=what[0].upper() + what[1:] + ".", epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=argparse.RawDescriptionHelpFormatter, usage=usage,
     )  # fmt: skip
     parser.set_defaults(run=run)
     return parser
@@ -195,6 +205,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "source",
         nargs="+",
+        metavar="SOURCE",
         help="a folder, a quoted pattern, files, a .txt list of files, or a Zarr store",
     )
     group.add_argument("--var", metavar="NAME", help="the variable, where it is not obvious")
@@ -238,7 +249,7 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[90.0],
         metavar="P",
-        help="0 to 100 (default 90)",
+        help="0 to 100, in percent: 90 and not 0.9 (default 90)",
     )
     # No defaults here: argparse takes a value equal to the default for one that was not given.
     width = group.add_mutually_exclusive_group()
@@ -254,7 +265,8 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--doys",
         metavar="DAYS",
-        help="days of year such as 153:244 (both ends included), 336:60 or 1,60",
+        help="days of year, counted on a leap year: 153:244 (June to August), 336:60 (December to "
+        "February) or 1,60; default: all",
     )
     smooth = group.add_mutually_exclusive_group()
     smooth.add_argument(
@@ -270,28 +282,28 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
         "--feb29",
         choices=("mean", "pool"),
         default="mean",
-        help="29 February: mean of its neighbours, or its own pool of leap years",
+        help="29 February: mean of its neighbours (default), or its own pool of leap years",
     )
     group.add_argument(
         "--min-valid",
         type=float,
         default=0.0,
         metavar="FRACTION",
-        help="least valid share of a pool (default 0)",
+        help="least share of a pool's days that must be valid, else missing (default 0)",
     )
     group.add_argument(
         "--max-pad",
         type=int,
         default=0,
         metavar="DAYS",
-        help="fill gaps up to so long in time first (default 0)",
+        help="first fill gaps of up to so many days, linearly in time (default 0)",
     )
     group.add_argument(
         "--extra",
         nargs="+",
         default=[],
         choices=("count", "std", "skewness", "kurtosis"),
-        help="further statistics of the pool",
+        help="further statistics of the pool (all days of the window in all years)",
     )
 
 

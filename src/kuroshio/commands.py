@@ -43,6 +43,7 @@ def climatology(arguments: argparse.Namespace) -> None:
         )
     for message in [*archive.notes, *done.warnings, *(f"Skipped {s}" for s in done.skipped)]:
         note(message)
+    _note_fractions(arguments.percentile)
     if arguments.json:
         print(json.dumps({"output": arguments.output, **done.summary()}, indent=1))
     elif not arguments.quiet:
@@ -66,6 +67,7 @@ def plan(arguments: argparse.Namespace) -> None:
         show_plan(facts)
     for message in [*archive.notes, *made.warnings]:
         note(message)
+    _note_fractions(arguments.percentile)
 
 
 def info(arguments: argparse.Namespace) -> None:
@@ -86,8 +88,22 @@ def plot(arguments: argparse.Namespace) -> None:
             raise Refusal("--archive shows the daily values at a point: give --point LAT LON, too.")
         with Bar(False) as bar:
             samples = _samples(arguments, point, bar)
-    for path in plot_climatology(arguments.file, arguments.output, doys, point, samples):
+    if point is not None:
+        _note_if_far(arguments.file, point)
+    for path in plot_climatology(
+        arguments.file, arguments.output, doys, point, samples, arguments.percentile
+    ):
         print(path)
+
+
+def _note_if_far(file: str, point: tuple) -> None:
+    """The year is drawn at the nearest cell with values: said where that is not where one asked."""
+    from .output import far_from_cells, open_climatology
+
+    with open_climatology(file) as dataset:
+        far = far_from_cells(dataset, point)
+    if far:
+        note(far)
 
 
 def _samples(arguments: argparse.Namespace, point: tuple, bar: Any) -> tuple:
@@ -149,6 +165,15 @@ def _open(arguments: argparse.Namespace, bar: Any, account: Any) -> Archive:
     )
     account.span("index", start, perf_counter(), 0)
     return archive
+
+
+def _note_fractions(percentiles: list[float]) -> None:
+    for percentile in percentiles:
+        if 0 < percentile < 1:
+            note(
+                f"--percentile {percentile:g} is below the first percentile. "
+                f"If a fraction was meant, write {percentile * 100:g}."
+            )
 
 
 def _request(arguments: argparse.Namespace, year_length: int) -> Request:

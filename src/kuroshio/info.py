@@ -18,6 +18,16 @@ from .messages import printable
 from .output import cell_dims, days_text, latitude_longitude, open_climatology, units_text
 from .terminal import Output
 
+# A NetCDF file hands back its attributes in no order; this is the one in which they make sense.
+ORDER = (
+    "convention", "references", "baseline", "percentile", "estimator", "window_days",
+    "half_width_days", "smoothing", "smooth_width_days", "feb29", "min_valid_share",
+    "max_pad_days", "calendar", "source_variable", "source_files", "source_file_count",
+    "source_first_file", "source_last_file", "source_first_day", "source_last_day",
+    "source_day_count", "baseline_missing_days", "skipped_files", "notes", "kuroshio_version",
+    "history",
+)  # fmt: skip
+
 
 def read_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The facts of a climatology file, ready for JSON; reads no values of the variables.
@@ -30,7 +40,7 @@ def read_info(path: str | os.PathLike[str]) -> dict[str, Any]:
         stored = (path,) if path.is_file() else (p for p in path.rglob("*") if p.is_file())
         made = {
             key: _plain(value)
-            for key, value in dataset.attrs.items()
+            for key, value in sorted(dataset.attrs.items(), key=_place)
             if key not in ("title", "Conventions")
         }
         return {
@@ -143,6 +153,11 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
         # Text, not markup: a pattern such as [0-9]*.nc is to be seen as it is.
         table.add_row(key, Text(value))
     return table
+
+
+def _place(attribute: tuple[Any, Any]) -> int:
+    """Where an attribute stands; unknown ones last."""
+    return ORDER.index(attribute[0]) if attribute[0] in ORDER else len(ORDER)
 
 
 def _plain(value: Any) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from .errors import Refusal
 
+EARTH_RADIUS_KM = 6371.0
 _UNITS = {
     "celsius": "°C", "c": "°C", "degc": "°C", "deg_c": "°C", "degree_c": "°C", "degrees_c": "°C",
     "degree_celsius": "°C", "degrees_celsius": "°C", "kelvin": "K", "k": "K", "1": "",
@@ -26,10 +28,20 @@ def open_climatology(path: str | os.PathLike[str]) -> xr.Dataset:
         raise Refusal(
             f"There is no file {path}. Give a climatology made by `kuroshio climatology`."
         )
+    if path.is_dir() and path.suffix != ".zarr":
+        raise Refusal(
+            f"{path} is a folder. Give one climatology made by `kuroshio climatology`; "
+            "what a folder of daily files holds is shown by `kuroshio plan`."
+        )
     try:
         dataset = xr.open_dataset(path, engine="zarr" if path.suffix == ".zarr" else None)
     except (OSError, ValueError, KeyError) as error:
-        raise Refusal(f"{path} cannot be read as NetCDF or Zarr: {error}") from error
+        # Of a ValueError xarray makes a paragraph on installing its engines.
+        reason = str(error) if isinstance(error, OSError) else "it is neither"
+        raise Refusal(
+            f"{path} cannot be read as NetCDF or Zarr: {reason}. "
+            "Give a climatology made by `kuroshio climatology`."
+        ) from error
     absent = [name for name in ("seas", "thresh") if name not in dataset]
     if absent or "dayofyear" not in dataset.coords:
         dataset.close()
@@ -93,6 +105,33 @@ def nearest_cell(
         raise Refusal("No cell of the file has values on its first day of year.")
     where = float(latitude.values[best]), float(longitude.values[best])
     return first | {str(d): int(i) for d, i in zip(latitude.dims, best, strict=True)}, where
+
+
+def far_from_cells(dataset: xr.Dataset, point: tuple[float, float]) -> str | None:
+    """A sentence where the nearest cell with values is not the cell that holds the point.
+
+    That is: where it is farther away than its own nearest neighbour (100 km for a single cell).
+    """
+    _, (lat, lon) = nearest_cell(dataset, point)
+    latitude, longitude = xr.broadcast(*latitude_longitude(dataset))  # type: ignore[misc]
+    away = _distance_km((lat, lon), point)
+    apart = _distance_km((lat, lon), (latitude.values, longitude.values))
+    spacing = apart[apart > 0.01].min(initial=np.inf)
+    if away <= (spacing if np.isfinite(spacing) else 100.0):
+        return None
+    east = (lon + 180) % 360 - 180
+    return (
+        f"The nearest cell with values is at latitude {lat:g}, longitude {east:g}: "
+        f"{away:,.0f} km from the point."
+    )
+
+
+def _distance_km(a: tuple[Any, Any], b: tuple[Any, Any]) -> Any:
+    """Along the great circle, by the haversine formula; degrees in."""
+    (lat_a, lon_a), (lat_b, lon_b) = np.radians(a), np.radians(b)
+    half = np.sin((lat_b - lat_a) / 2) ** 2
+    half = half + np.cos(lat_a) * np.cos(lat_b) * np.sin((lon_b - lon_a) / 2) ** 2
+    return 2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0, 1)))
 
 
 def units_text(units: object) -> str:

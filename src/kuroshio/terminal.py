@@ -43,6 +43,22 @@ _KEYS = {
 }
 
 
+# What the facts of a plan are called on a terminal, where the name in JSON does not say.
+_LABELS = {
+    "pieces_to_read": "pieces (files or chunks) to read",
+    "read_amplification": "each piece is read",
+    "decoded_gb": "data once inflated",
+    "keys": "values held as",
+    "exact": "values exact",
+    "days_of_year_at_a_time": "days of year in memory at a time",
+    "blocks": "blocks of the grid",
+    "rows_a_block": "rows of a block",
+    "memory_gb": "memory needed",
+    "memory_allowed_gb": "memory allowed",
+    "estimated_seconds": "time",
+}
+
+
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="cyan")
@@ -137,6 +153,7 @@ def plan_facts(archive: Archive, job: Job, keys: Keys, plan: Plan) -> dict[str, 
         "grid": dict(zip(archive.grid.dims, archive.grid.shape, strict=True)),
         "cells": cells,
         "calendar": archive.calendar,
+        "baseline": list(job.request.baseline),
         "first_day": cal.iso_date(archive.calendar, int(archive.days[0])),
         "last_day": cal.iso_date(archive.calendar, int(archive.days[-1])),
         "days_in_archive": int(archive.days.size),
@@ -164,12 +181,23 @@ def show_plan(facts: dict[str, Any]) -> None:
     table.add_column()
     table.add_column()
     for name, value in facts.items():
-        if isinstance(value, dict):
-            value = ", ".join(f"{k} {v:,}" for k, v in value.items())
-        elif isinstance(value, int) and not isinstance(value, bool):
-            value = f"{value:,}"
-        table.add_row(name.replace("_", " "), Text(printable(str(value))))
+        table.add_row(_LABELS.get(name, name.replace("_", " ")), Text(_shown(name, value)))
     Output().print(table)
+
+
+def _shown(name: str, value: Any) -> str:
+    """A fact with its unit, for people."""
+    if isinstance(value, dict):
+        return printable(", ".join(f"{k} {v:,}" for k, v in value.items()))
+    if name == "baseline":
+        return f"{value[0]} to {value[1]}"
+    if name.endswith("_gb"):
+        return "under 0.01 GB" if value < 0.01 else f"{value:,.2f} GB"
+    if name == "estimated_seconds":
+        return "under a second" if value < 1 else f"about {value:,.0f} s (a guess)"
+    if name == "read_amplification":
+        return "once" if value == 1 else f"{value:g} times"
+    return f"{value:,}" if isinstance(value, int) else printable(str(value))
 
 
 def _order(archive: Archive, plan: Plan) -> str:

@@ -85,7 +85,8 @@ def choose_variable(variables: Mapping[str, Var], wanted: str | None, origin: st
         raise Refusal(
             f"There is no gridded variable in {origin}.{listing(variables)} Give files of daily "
             "data: a variable with a time dimension and at least one other, whose time has units "
-            "like 'days since 1970-01-01'."
+            "like 'days since 1970-01-01'. A single series needs a cell dimension of length one: "
+            "in xarray, series.expand_dims('station', axis=1)."
         )
     raise Refusal(
         f"Several variables could be meant in {origin}.{listing(variables)} "

@@ -130,9 +130,9 @@ def _calendar_coords(name: str, doys: Sequence[int]) -> dict[str, Field]:
         "dayofyear": Field(
             along, days.astype(np.int16), {"long_name": f"day of year ({template})"}
         ),
-        "month": Field(along, month.astype(np.int8), {"long_name": "month", "units": "1"}),
+        "month": Field(along, month.astype(np.int16), {"long_name": "month", "units": "1"}),
         "day_of_month": Field(
-            along, day_of_month.astype(np.int8), {"long_name": "day of the month", "units": "1"}
+            along, day_of_month.astype(np.int16), {"long_name": "day of the month", "units": "1"}
         ),
     }
 

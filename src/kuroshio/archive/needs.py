@@ -173,7 +173,8 @@ def warnings_of(archive: Archive, request: Request) -> tuple[str, ...]:
     if inside.size < request.years:
         found.append(
             f"The data covers {inside.size} of the {request.years} baseline years "
-            f"{request.baseline[0]}-{request.baseline[1]}; the others count as missing."
+            f"{request.baseline[0]}-{request.baseline[1]}; "
+            "the pools hold the days of those only."
         )
     if inside.size < SHORT_BASELINE_YEARS:
         years_text = "1 year" if inside.size == 1 else f"{inside.size} years"

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import Refusal
-from ..output import open_climatology
+from ..output import cell_dims, open_climatology
 
 SEASONS = ((1, 15), (4, 15), (7, 15), (10, 15))  # month and day of the default maps
 FEW_DAYS = 10  # of year, below which there is no cycle to draw
@@ -37,7 +37,10 @@ def plot_climatology(
                 that has values; None: no annual cycle
     samples     days (int64, see `calendar.day_number`) and values at that cell (`nearest_cell`)
                 from the source archive, drawn as dots behind the cycle
-    percentile  which threshold, where the file holds several; None: 90 if there, else the highest
+    percentile  which threshold, where the file holds several, and then part of the pictures'
+                names; None: 90 if there, else the highest
+
+    Of a single series, without cells, the annual cycle is drawn and no map.
 
     Raises Refusal where matplotlib is not installed, the file is no climatology, or a day or
     percentile is not in it.
@@ -54,12 +57,16 @@ def plot_climatology(
     with open_climatology(path) as dataset:
         chosen = _with_one_percentile(dataset, percentile)
         positions = _positions(dataset, doys)
+        which = "" if percentile is None else f"_p{percentile:g}"
         folder = Path(output) if output is not None else path.parent
         folder.mkdir(parents=True, exist_ok=True)
         pictures = []
+        if not cell_dims(dataset):  # a single series: nothing to map
+            draw_cycle(chosen, None, samples, folder / f"{path.stem}_cycle{which}.png")
+            return [folder / f"{path.stem}_cycle{which}.png"]
         for position in positions:
             month, day = int(dataset.month[position]), int(dataset.day_of_month[position])
-            picture = folder / f"{path.stem}_map_{month:02d}-{day:02d}.png"
+            picture = folder / f"{path.stem}_map_{month:02d}-{day:02d}{which}.png"
             draw_maps(chosen.isel(dayofyear=position).load(), picture)
             pictures.append(picture)
         if point is not None:
@@ -68,7 +75,7 @@ def plot_climatology(
                     f"{path} holds {dataset.sizes['dayofyear']} days of year; an annual cycle "
                     f"needs at least {FEW_DAYS}. Leave out the point."
                 )
-            picture = folder / f"{path.stem}_cycle_{_point_name(point)}.png"
+            picture = folder / f"{path.stem}_cycle_{_point_name(point)}{which}.png"
             draw_cycle(chosen, point, samples, picture)
             pictures.append(picture)
     return pictures

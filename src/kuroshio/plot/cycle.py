@@ -15,19 +15,20 @@ from . import style
 
 def draw_cycle(
     dataset: xr.Dataset,
-    point: tuple[float, float],
+    point: tuple[float, float] | None,
     samples: tuple[np.ndarray, np.ndarray] | None,
     path: Path,
 ) -> None:
-    """Write the picture of a cell's cycle; `samples` are days and values of that cell."""
-    cell, (lat, lon) = nearest_cell(dataset, point)
+    """Write the picture of a cell's cycle; `samples` are days and values of that cell.
+
+    No point is wanted of a file that holds a single series, without cells.
+    """
+    cell, where = ({}, "") if point is None else _place(dataset, point)
     here = dataset.isel(cell).load()
     cal = str(dataset.attrs.get("calendar", "standard"))
     x = unwrapped(here.dayofyear.values.astype(np.int64), calendar.template_length(cal))
-    east = (lon + 180) % 360 - 180
-    where = f"{style.degrees(round(lat, 2), 'N', 'S')} {style.degrees(round(east, 2), 'E', 'W')}"
     width, height = style.WIDTH, 0.72 * style.WIDTH
-    title = f"{style.quantity(here)} at {where}"
+    title = style.quantity(here) + where
     figure = style.new_figure(width, height, title, style.made_how(here))
     figure.set_layout_engine(
         "constrained", rect=(0.05 / width, 0.05 / height, 1 - 0.15 / width, 1 - style.HEAD / height)
@@ -60,6 +61,14 @@ def draw_cycle(
         if handle is not None:
             handle.set_alpha(1)
     style.save(figure, path)
+
+
+def _place(dataset: xr.Dataset, point: tuple[float, float]) -> tuple[dict[str, int], str]:
+    """The cell's index, and ' at 29.4°S 112.6°E'."""
+    cell, (lat, lon) = nearest_cell(dataset, point)
+    east = (lon + 180) % 360 - 180
+    at = f"{style.degrees(round(lat, 2), 'N', 'S')} {style.degrees(round(east, 2), 'E', 'W')}"
+    return cell, f" at {at}"
 
 
 def unwrapped(doys: np.ndarray, length: int) -> np.ndarray:

@@ -229,7 +229,7 @@ def edges(centres: np.ndarray) -> np.ndarray:
 def _degree_ticks(values: np.ndarray, most: int) -> Locator:
     """Round degrees; where all cells lie on one, that one."""
     if np.ptp(values) == 0:
-        return FixedLocator(values[:1].tolist())
+        return FixedLocator([float(values[0])])
     return MultipleLocator(_degree_step(values, most))
 
 

@@ -24,7 +24,12 @@ def new_figure(width: float, height: float, title: str, subtitle: str) -> Figure
     """A figure (inches) headed by a bold line and a quiet one, HEAD high; without pyplot."""
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
-    figure.text(0.15 / width, 1 - 0.12 / height, title, fontsize=TITLE, fontweight="bold", va="top")
+    head = figure.text(
+        0.15 / width, 1 - 0.12 / height, title, fontsize=TITLE, fontweight="bold", va="top"
+    )
+    # Long names of variables are common: smaller, rather than over the edge.
+    too_wide = head.get_window_extent().width / figure.dpi / (width - 0.3)
+    head.set_fontsize(TITLE / max(too_wide, 1))
     figure.text(0.15 / width, 1 - 0.5 / height, subtitle, fontsize=LABEL, color="0.35", va="top")
     return figure
 
