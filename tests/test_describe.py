@@ -82,7 +82,9 @@ def test_several_percentiles_and_all_extras():
     assert schema.chunk_shape("thresh", (8, 2, 2)) == (8, 1, 2, 2)
     assert schema.chunk_shape("seas", (8, 2, 2)) == (8, 2, 2)
     assert list(schema.coords["percentile"].values) == [10, 97.5]
-    assert schema.variables["thresh"].attrs["long_name"].startswith("10th and 97.5th percentiles of")
+    assert (
+        schema.variables["thresh"].attrs["long_name"].startswith("10th and 97.5th percentiles of")
+    )
     assert schema.variables["seas"].attrs["ancillary_variables"] == "count"
     assert schema.variables["count"].dtype == np.int16
     assert schema.variables["count"].fill is None
