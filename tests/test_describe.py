@@ -82,7 +82,9 @@ def test_several_percentiles_and_all_extras():
     assert schema.chunk_shape("thresh", (8, 2, 2)) == (8, 1, 2, 2)
     assert schema.chunk_shape("seas", (8, 2, 2)) == (8, 2, 2)
     assert list(schema.coords["percentile"].values) == [10, 97.5]
-    assert schema.variables["thresh"].attrs["long_name"].startswith("10th and 97.5th percentile")
+    assert (
+        schema.variables["thresh"].attrs["long_name"].startswith("10th and 97.5th percentiles of")
+    )
     assert schema.variables["seas"].attrs["ancillary_variables"] == "count"
     assert schema.variables["count"].dtype == np.int16
     assert schema.variables["count"].fill is None
@@ -120,7 +122,7 @@ def test_how_it_was_made():
     archive = archive_of(days=days, skipped=("bad.nc: truncated",), notes=("two dropped",))
     attrs = describe(archive, request, [1], sources="a/*.nc", command="kuroshio c").attrs
     assert attrs["Conventions"] == "CF-1.11"
-    assert "1st and 2nd and 3rd and 11th and 50.5th percentile" in attrs["title"]
+    assert "1st, 2nd, 3rd, 11th and 50.5th percentiles" in attrs["title"]
     assert list(attrs["baseline"]) == [1991, 1992]
     assert attrs["baseline_missing_days"] == 10
     assert attrs["source_day_count"] == len(days)

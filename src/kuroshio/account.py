@@ -39,7 +39,7 @@ _BOUND_BY = {
     "collect": "gathering output chunks",
     "compress": "compressing the output",
     "write": "writing the output",
-    "wait": "waiting: threads had nothing to do (slow disk, or too few pieces at a time)",
+    "wait": "waiting: threads had nothing to do (little work, slow disk, few pieces at a time)",
     "compile": "compiling, which the next run will not repeat",
 }
 

@@ -166,7 +166,6 @@ def _variables(
     difference = {"units_metadata": "temperature: difference"} if is_temperature else {}
     pool = f"pool of {request.window} days in {_years(request)}"
     smoothed = f", then a {request.smooth_width}-day mean" if request.smooth_width > 1 else ""
-    percents = " and ".join(_ordinal(p) for p in request.percentiles)
     mean_method = _method(archive, "mean", pool + smoothed)
     parts: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
         ("seas", dims, {
@@ -174,7 +173,7 @@ def _variables(
             "cell_methods": mean_method,
         }),
         ("thresh", thresh_dims, {
-            "long_name": f"{percents} percentile of {_lower(what)}", **carried, **on_scale,
+            "long_name": f"{_percentiles(request)} of {_lower(what)}", **carried, **on_scale,
             "comment": f"percentile of the {pool}{smoothed}; {ESTIMATOR}",
         }),
     ]  # fmt: skip
@@ -244,13 +243,12 @@ def _global_attrs(
     archive: Archive, request: Request, doys: Sequence[int], sources: str, command: str
 ) -> dict[str, Any]:
     what = str(archive.attrs.get("long_name") or archive.variable).strip()
-    percents = " and ".join(_ordinal(p) for p in request.percentiles)
     release = package_version()
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     attrs: dict[str, Any] = {
         "Conventions": "CF-1.11",
         "title": (
-            f"Daily climatology and {percents} percentile of {_lower(what)}, {_years(request)}"
+            f"Daily climatology and {_percentiles(request)} of {_lower(what)}, {_years(request)}"
         ),
         "history": f"{now} kuroshio {release}: {command or 'called from Python'}",
         "references": REFERENCE,
@@ -322,6 +320,12 @@ def package_version() -> str:
 def _years(request: Request) -> str:
     first, last = request.baseline
     return str(first) if first == last else f"{first}-{last}"
+
+
+def _percentiles(request: Request) -> str:
+    """'90th percentile', or '10th, 90th and 99th percentiles'."""
+    *others, last = (_ordinal(p) for p in request.percentiles)
+    return f"{', '.join(others)} and {last} percentiles" if others else f"{last} percentile"
 
 
 def _ordinal(percentile: float) -> str:

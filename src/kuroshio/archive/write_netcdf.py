@@ -28,8 +28,7 @@ class NetcdfStore:
 
     def __init__(self, path: Path, schema: Schema, chunks: tuple[int, ...]):
         with LIBRARIES:
-            skeleton = _skeleton(schema, chunks)
-        path.write_bytes(skeleton)
+            _make_skeleton(path, schema, chunks)
         self._file = h5py.File(path, "r+")
         for name, variable in schema.variables.items():
             self._file[name].resize(schema.shape(name))
@@ -59,9 +58,13 @@ class NetcdfStore:
             self.finish({})
 
 
-def _skeleton(schema: Schema, chunks: tuple[int, ...]) -> memoryview:
-    """The file without values, made in memory: netCDF does not take every path."""
-    file = netCDF4.Dataset("skeleton", "w", format="NETCDF4", memory=_FIRST_BYTES)
+def _make_skeleton(path: Path, schema: Schema, chunks: tuple[int, ...]) -> None:
+    """The file without values. Of a path that netCDF does not take it is made in memory, where the
+    order of attributes is lost."""
+    name = str(path)
+    direct = name.isascii() and name.isprintable() and "\\" not in name
+    where, how = (name, {}) if direct else ("skeleton", {"memory": _FIRST_BYTES})
+    file = netCDF4.Dataset(where, "w", format="NETCDF4", **how)
     try:
         for name, size in schema.sizes.items():
             # A record dimension, so that CDO and ncview step through the days of year.
@@ -84,7 +87,9 @@ def _skeleton(schema: Schema, chunks: tuple[int, ...]) -> memoryview:
     except BaseException:
         file.close()
         raise
-    return file.close()
+    content = file.close()
+    if not direct:
+        path.write_bytes(content)
 
 
 def _add_coordinate(file: netCDF4.Dataset, name: str, field: Field) -> None:

@@ -203,7 +203,7 @@ def _dress(axes: Axes, plane: Plane) -> None:
     axes.tick_params(labelsize=style.TICK)
     few, more = (3, 7) if plane.ratio > 1.15 else (6, 5)
     if plane.degrees:
-        axes.xaxis.set_major_locator(_degree_ticks(plane.x, few))
+        axes.xaxis.set_major_locator(_degree_ticks(plane.x, few, inside=plane.ratio > 1.15))
         axes.yaxis.set_major_locator(_degree_ticks(plane.y, more))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _meridian(x)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: style.degrees(y, "N", "S")))
@@ -226,11 +226,20 @@ def edges(centres: np.ndarray) -> np.ndarray:
     return np.concatenate([[first], halfway, [last]])
 
 
-def _degree_ticks(values: np.ndarray, most: int) -> Locator:
-    """Round degrees; where all cells lie on one, that one."""
+def _degree_ticks(values: np.ndarray, most: int, inside: bool = False) -> Locator:
+    """Round degrees; where all cells lie on one, that one.
+
+    `inside`: not near the ends, where labels would meet those of the map abreast.
+    """
     if np.ptp(values) == 0:
         return FixedLocator([float(values[0])])
-    return MultipleLocator(_degree_step(values, most))
+    step = _degree_step(values, most)
+    if not inside:
+        return MultipleLocator(step)
+    low, high = float(values.min()), float(values.max())
+    margin = 0.1 * (high - low)
+    ticks = step * np.arange(math.ceil((low + margin) / step), (high - margin) / step + 1e-9)
+    return FixedLocator(ticks.tolist() if ticks.size else [float(values[values.size // 2])])
 
 
 def _degree_step(values: np.ndarray, most: int) -> float:
