@@ -63,6 +63,12 @@ def test_an_infinity_stays_within_its_windows(day, smooth_width):
     check(series_of(values), values, (slice(0, 1), slice(0, 3)), smooth_width=smooth_width)
 
 
+def test_an_undeclared_fill_value_stays_within_its_windows():
+    values = np.random.default_rng(1).normal(15, 5, (731, 1, 3))
+    values[100, 0, 1], values[100, 0, 2] = 1e20, 9.97e36
+    check(series_of(values), values, (slice(0, 1), slice(0, 3)), smooth_width=31)
+
+
 def test_values_beyond_float32_are_infinite_in_it():
     values = np.full((731, 1, 2), 1e300)
     values[..., 1] = -1e39

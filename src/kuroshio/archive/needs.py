@@ -51,7 +51,7 @@ class Needs:
         self.windows = cal.windows(
             self.axis,
             archive.calendar,
-            request.baseline,
+            _years_with_data(archive, request),
             request.half_width,
             self.order,
             years_per_word,
@@ -154,11 +154,20 @@ def _walk(doys: np.ndarray, length: int) -> np.ndarray:
     return np.roll(doys, -(int(np.argmax(gaps)) + 1))
 
 
+def _years_of(archive: Archive) -> tuple[int, int]:
+    """First and last year of the data."""
+    years, _ = cal.year_and_dayofyear(archive.calendar, archive.days[[0, -1]])
+    return int(years[0]), int(years[1])
+
+
+def _years_with_data(archive: Archive, request: Request) -> tuple[int, int]:
+    """The baseline without years that lie before or after the data: they have no centres."""
+    first, last = _years_of(archive)
+    return max(request.baseline[0], first), min(request.baseline[1], last)
+
+
 def _check_baseline(archive: Archive, request: Request) -> None:
-    first, last = (
-        int(cal.year_and_dayofyear(archive.calendar, archive.days[i : i + 1])[0][0])
-        for i in (0, archive.days.size - 1)
-    )
+    first, last = _years_of(archive)
     if request.baseline[1] < first or request.baseline[0] > last:
         raise Refusal(
             f"The baseline {request.baseline[0]}-{request.baseline[1]} is not in the data, which "

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 _CELLS = 512  # a stretch whose running sums stay in the first cache
+_OUTWEIGHS = 1e6  # a value that leaves a sum so much smaller than itself took digits along
 _TRIED = 17  # days in which a cell's reference is looked for
 
 
@@ -22,8 +23,8 @@ def running_mean(results, rows, reference, runs, first, last, out):
 
     results (row, cell) float32, reference (cell,) float32; out (output, grid cell) float32, written
     at the places that `runs` (run, 3) gives the cells (see archive.sea.Runs) and NaN between them.
-    NaN in any day of a window makes its mean NaN; so may an infinity, but only of the windows that
-    hold it, whose sums are made anew.
+    NaN in any day of a window makes its mean NaN. What is so large (or infinite) that a sum cannot
+    forget it is no more in the sum once it has left: that is made anew.
     """
     width = rows.shape[1]
     slides = np.zeros(rows.shape[0], np.bool_)
@@ -47,12 +48,22 @@ def running_mean(results, rows, reference, runs, first, last, out):
                 if slides[o]:
                     enter = results[rows[o, width - 1], start : start + n]
                     leave = results[rows[o - 1, 0], start : start + n]
+                    exact = True
                     for i in range(n):
                         a, b = enter[i], leave[i]
-                        total[i] += np.float64(a if a == a else 0.0) - np.float64(
-                            b if b == b else 0.0
-                        )
+                        gone = np.float64(b if b == b else 0.0)
+                        total[i] += np.float64(a if a == a else 0.0) - gone
                         holes[i] += np.int32(a != a) - np.int32(b != b)
+                        exact &= abs(gone) <= _OUTWEIGHS * abs(total[i])
+                    if not exact:
+                        for i in range(n):
+                            b = leave[i]
+                            gone = np.float64(b if b == b else 0.0)
+                            if not abs(gone) <= _OUTWEIGHS * abs(total[i]):
+                                total[i] = 0.0
+                                for k in range(width):
+                                    a = results[rows[o, k], start + i]
+                                    total[i] += np.float64(a if a == a else 0.0)
                 else:
                     total[:n] = 0.0
                     holes[:n] = 0
@@ -64,20 +75,9 @@ def running_mean(results, rows, reference, runs, first, last, out):
                             holes[i] += np.int32(a != a)
                 about = reference[start : start + n]
                 to = out[o, start + shift : start + shift + n]
-                infinite = False
                 for i in range(n):
                     mean = total[i] / width + np.float64(about[i])
                     to[i] = np.float32(mean if holes[i] == 0 else np.nan)
-                    infinite |= total[i] - total[i] != 0.0
-                if infinite:  # an infinity that has left a running sum stays in it as NaN
-                    for i in range(n):
-                        if not np.isfinite(total[i]):
-                            total[i] = 0.0
-                            for k in range(width):
-                                a = results[rows[o, k], start + i]
-                                total[i] += np.float64(a if a == a else 0.0)
-                            if holes[i] == 0:
-                                to[i] = np.float32(total[i] / width + np.float64(about[i]))
 
 
 def reference_values(keys: Any, buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
