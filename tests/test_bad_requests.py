@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -133,7 +134,7 @@ def test_memory_that_the_system_does_not_give(years, output, monkeypatch):
     def refuse(*_: object) -> None:
         raise MemoryError("Unable to allocate 40 TiB")
 
-    monkeypatch.setattr("kuroshio.pipeline._zeros", refuse)
+    monkeypatch.setattr("kuroshio.block_run._zeros", refuse)
     assert_refused(climatology(years, output), "memory is exhausted", "smaller --memory")
     assert left_over(output.parent) == []
 
@@ -202,3 +203,12 @@ def test_the_path_is_checked_before_any_work(tmp_path):
     if os.path.isdir("/proc"):
         with pytest.raises(Refusal, match="cannot be written"):
             check_output("/proc/o.nc")
+
+
+def test_days_of_year_may_be_written_as_on_the_command_line():
+    days = np.arange("2000", "2012", dtype="datetime64[D]").astype("datetime64[ns]")
+    values = np.random.default_rng().standard_normal((days.size, 2)).astype(np.float32)
+    series = xr.DataArray(values, {"time": days}, ("time", "cell"), "sst")
+    written = ks.climatology(series, baseline=(2000, 2011), doys="336:60")
+    listed = ks.climatology(series, baseline=(2000, 2011), doys=[*range(336, 367), *range(1, 61)])
+    xr.testing.assert_equal(written.drop_attrs(), listed.drop_attrs())

@@ -23,7 +23,7 @@ from .archive.write import check_output, choose_cell_chunks, open_output, space_
 from .device.cpu import available_memory_bytes, available_threads
 from .errors import Refusal
 from .keys import Keys
-from .request import Request, check_doys
+from .request import Request, check_doys, parse_doys
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,7 +38,7 @@ def climatology(
     baseline: tuple[int, int] = (1991, 2020),
     percentile: float | Sequence[float] = 90.0,
     half_width: int = 5,
-    doys: Sequence[int] | None = None,
+    doys: Sequence[int] | str | None = None,
     smooth_width: int = 31,
     feb29: str = "mean",
     min_valid: float = 0.0,
@@ -68,7 +68,8 @@ def climatology(
     baseline : first and last year, both included
     percentile : 0 to 100, one or several
     half_width : days on either side of the centre; 5 makes an 11-day window
-    doys : days of year to compute, 1 to 366 on a leap-year template (1 March is always 61)
+    doys : days of year to compute, 1 to 366 on a leap-year template (1 March is always 61), or
+        a range such as "153:244"
     smooth_width : odd number of days; 1 for no smoothing
     feb29 : 'mean' of 28 February and 1 March, or 'pool': the 29 Februaries of leap years
     min_valid : least valid share of a pool, 0 to 1, below which the result is NaN
@@ -101,7 +102,7 @@ def climatology(
         baseline=_baseline(baseline),
         percentiles=tuple(float(p) for p in percentiles),  # type: ignore[arg-type]
         half_width=_whole("half_width", half_width),
-        doys=None if doys is None else check_doys([_whole("doys", d) for d in doys], 366),
+        doys=_doys(doys),
         smooth_width=_whole("smooth_width", smooth_width),
         feb29=feb29,
         min_valid=min_valid,
@@ -300,6 +301,15 @@ def _dataset(schema: Schema, fields: dict[str, np.ndarray]) -> xr.Dataset:
         if "grid_mapping" in variable.attrs:
             data[name].encoding["grid_mapping"] = variable.attrs["grid_mapping"]
     return xr.Dataset(data, coords, schema.attrs)
+
+
+def _doys(doys: Sequence[int] | str | None) -> tuple[int, ...] | None:
+    """Days of year as numbers or as the command line writes them: '153:244'."""
+    if doys is None:
+        return None
+    if isinstance(doys, str):
+        return parse_doys(doys, 366)
+    return check_doys([_whole("doys", d) for d in doys], 366)
 
 
 def _whole(name: str, value: Any) -> int:

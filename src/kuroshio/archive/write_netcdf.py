@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import h5py
 import netCDF4
@@ -63,7 +64,8 @@ def _make_skeleton(path: Path, schema: Schema, chunks: tuple[int, ...]) -> None:
     order of attributes is lost."""
     name = str(path)
     direct = name.isascii() and name.isprintable() and "\\" not in name
-    where, how = (name, {}) if direct else ("skeleton", {"memory": _FIRST_BYTES})
+    where = name if direct else "skeleton"
+    how: dict[str, Any] = {} if direct else {"memory": _FIRST_BYTES}
     file = netCDF4.Dataset(where, "w", format="NETCDF4", **how)
     try:
         for name, size in schema.sizes.items():
