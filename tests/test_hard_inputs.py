@@ -55,6 +55,13 @@ def test_chunks_that_hang_over_the_grid_and_the_series(tmp_path: Path, chunk, dt
     check(str(path), values.astype(float), (slice(5, 7), slice(8, 9)))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "<u2", ">u2", "<u4", ">u4", ">i2", ">i4", ">f4", "i8"])
+def test_every_integer_type_in_either_byte_order(dtype):
+    high = np.iinfo(dtype).max if dtype[-2] == "u" else 100
+    values = np.random.default_rng(1).integers(0, high, (731, 1, 2), endpoint=True).astype(dtype)
+    check(series_of(values), values.astype(float), (slice(0, 1), slice(0, 2)))
+
+
 @pytest.mark.parametrize("smooth_width", [1, 31])
 @pytest.mark.parametrize("day", [2, 400])
 def test_an_infinity_stays_within_its_windows(day, smooth_width):
