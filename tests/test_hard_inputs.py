@@ -55,6 +55,13 @@ def test_chunks_that_hang_over_the_grid_and_the_series(tmp_path: Path, chunk, dt
     check(str(path), values.astype(float), (slice(5, 7), slice(8, 9)))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "<u2", ">u2", "<u4", ">u4", ">i2", ">i4", ">f4", "i8"])
+def test_every_integer_type_in_either_byte_order(dtype):
+    high = np.iinfo(dtype).max if dtype[-2] == "u" else 100
+    values = np.random.default_rng(1).integers(0, high, (731, 1, 2), endpoint=True).astype(dtype)
+    check(series_of(values), values.astype(float), (slice(0, 1), slice(0, 2)))
+
+
 @pytest.mark.parametrize("smooth_width", [1, 31])
 @pytest.mark.parametrize("day", [2, 400])
 def test_an_infinity_stays_within_its_windows(day, smooth_width):
@@ -97,3 +104,29 @@ def test_the_cut_does_not_show_in_the_last_bit(tmp_path, smooth_width):
         assert (tight.plan.blocks, tight.plan.batch) != (roomy.plan.blocks, roomy.plan.batch)
         for name, field in roomy.fields.items():
             np.testing.assert_array_equal(tight.fields[name], field, name)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"percentile": None}, {"percentile": "90th"}, {"percentile": [[10, 90]]},
+        {"percentile": ["ninety"]}, {"min_valid": None}, {"min_valid": "80%"},
+        {"memory_bytes": "4G"}, {"threads": "2"}, {"threads": 2.5}, {"doys": 5}, {"doys": "1:5"},
+        {"extras": None}, {"max_pad": 10**9},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_wrong_kind_of_argument_is_refused(wrong):
+    """With its name, and not with a TypeError from far inside."""
+    with pytest.raises(Refusal, match=next(iter(wrong))):
+        kuroshio.climatology(series_of(np.zeros((731, 1, 1))), baseline=(2000, 2001), **wrong)
+
+
+def test_a_baseline_far_longer_than_the_data_costs_nothing():
+    """Years without data make no words of the bit planes, of which there would be thousands."""
+    series = series_of(np.random.default_rng(1).normal(15, 5, (731, 1, 2)))
+    with pytest.warns(UserWarning, match="covers 2 of the 19999"):
+        found = kuroshio.climatology(series, baseline=(-9999, 9999), doys=[100])
+    with pytest.warns(UserWarning, match="is short"):
+        expected = kuroshio.climatology(series, baseline=(2000, 2001), doys=[100])
+    np.testing.assert_array_equal(found.thresh, expected.thresh)

@@ -97,20 +97,28 @@ def climatology(
 
     import xarray as xr
 
-    percentiles = (percentile,) if np.isscalar(percentile) else tuple(percentile)  # type: ignore[arg-type]
+    percentiles = percentile if _is_several(percentile) else (percentile,)
+    if doys is not None and not _is_several(doys):
+        raise Refusal(f"doys is {doys!r}; it must be a list such as range(152, 244).")
     request = Request(
         baseline=_baseline(baseline),
-        percentiles=tuple(float(p) for p in percentiles),  # type: ignore[arg-type]
+        percentiles=tuple(_number("percentile", p) for p in percentiles),  # type: ignore[union-attr]
         half_width=_whole("half_width", half_width),
         doys=_doys(doys),
         smooth_width=_whole("smooth_width", smooth_width),
         feb29=feb29,
-        min_valid=min_valid,
+        min_valid=_number("min_valid", min_valid),
         max_pad=_whole("max_pad", max_pad),
         extras=_extras(extras),
     )
-    job = Job(request, output=output, overwrite=overwrite, memory_bytes=memory_bytes,
-              threads=threads, skip_bad=skip_bad)  # fmt: skip
+    job = Job(
+        request,
+        output=output,
+        overwrite=overwrite,
+        memory_bytes=None if memory_bytes is None else int(_number("memory_bytes", memory_bytes)),
+        threads=None if threads is None else _whole("threads", threads),
+        skip_bad=skip_bad,
+    )
     job.check()
     archive = open_archive(
         source, variable=variable, select=select, duplicates=duplicates, skip_bad=skip_bad
@@ -318,6 +326,16 @@ def _whole(name: str, value: Any) -> int:
     return int(value)
 
 
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") or np.ndim(value):
+        raise Refusal(f"{name} is {value!r}; it must be a number.")
+    return float(value)
+
+
+def _is_several(given: Any) -> bool:
+    return hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and np.ndim(given) > 0
+
+
 def _baseline(given: Any) -> tuple[int, int]:
     if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 2:
         raise Refusal(f"The baseline is {given!r}; it must be two years such as (1991, 2020).")
@@ -325,7 +343,7 @@ def _baseline(given: Any) -> tuple[int, int]:
 
 
 def _extras(given: Any) -> tuple[str, ...]:
-    if isinstance(given, str):
+    if not _is_several(given):
         raise Refusal(f"extras is {given!r}; it must be a list such as ['count', 'std'].")
     return tuple(given)
 

@@ -11,6 +11,7 @@ from .errors import Refusal
 EXTRAS = ("count", "std", "skewness", "kurtosis")
 FEB29 = ("mean", "pool")
 LONGEST_HALF_WIDTH = 179  # beyond it a 360-day year's window would meet the next year's
+LONGEST_PAD = 366  # a line across more than a year says nothing of its days
 SHORT_BASELINE_YEARS = 10
 
 
@@ -74,8 +75,10 @@ class Request:
                 f"The least valid share {self.min_valid:g} is outside 0 to 1. "
                 "Give a fraction: 0.8 asks for 80 % of the pool."
             )
-        if self.max_pad < 0:
-            raise Refusal(f"max_pad is {self.max_pad}; it must be 0 (no filling) or more days.")
+        if not 0 <= self.max_pad <= LONGEST_PAD:
+            raise Refusal(
+                f"max_pad is {self.max_pad}; it must be 0 (no filling) to {LONGEST_PAD} days."
+            )
         for name in self.extras:
             if name not in EXTRAS:
                 raise Refusal(f"There is no statistic {name!r}; choose from {', '.join(EXTRAS)}.")

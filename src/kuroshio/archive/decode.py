@@ -23,7 +23,7 @@ class NotCodes(Exception):
 
 def widest_keys(archive: Archive) -> Keys:
     """The kind that holds any value of the archive's dtype and packings."""
-    dtype = archive.dtype
+    dtype = archive.dtype.newbyteorder("=")  # NumPy's types are unequal where the order is
     scales = {(p.packing.scale, p.packing.offset) for p in archive.pieces}
     if dtype.kind in "iu" and dtype.itemsize <= 2 and len(scales) == 1:
         return Keys(AFFINE32, *next(iter(scales)))
@@ -40,7 +40,7 @@ def choose_keys(archive: Archive, sample: list[np.ndarray], padded: bool) -> Key
     """
     packings = {p.packing for p in archive.pieces}
     scales = {(p.scale, p.offset) for p in packings}
-    dtype = archive.dtype
+    dtype = archive.dtype.newbyteorder("=")
     if padded or min(s for s, _ in scales) <= 0:
         return Keys(FLOAT64)
     if dtype.kind in "iu":

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import Any
 
 import deflate
 import numpy as np
@@ -100,11 +101,12 @@ class Reader:
         valid = np.zeros(cells, bool)
         keys = np.empty(cells, self.keys.dtype)
         picks = np.linspace(0, len(self.archive.pieces) - 1, SAMPLE_DAYS).astype(int)
-        grid = tuple(slice(0, n) for n in self.archive.grid.shape)  # a chunk may hang over its edge
+        # A chunk may hang over the edge of the grid.
+        first: tuple[Any, ...] = (0, *(slice(0, n) for n in self.archive.grid.shape))
         for pick in np.unique(picks):
             piece = self.archive.pieces[pick]
             try:
-                values = self._stored(piece.where)[0][grid].reshape(-1)
+                values = self._stored(piece.where)[first].reshape(-1)
             except BadFile:
                 continue  # the run itself will meet it and say so, or skip it
             to_keys(values, piece.packing, self.keys, keys)
