@@ -2,9 +2,9 @@
 
 A signal raises `Stopped` in the main thread: outputs under way are removed, threads and worker
 processes end. A thread in a long call (the compiler, a slow disk) cannot be told to, so a watcher
-ends the process when PATIENCE_S have passed, after removing what is unfinished. Where the main
-thread itself compiles, nothing is raised: LLVM's callbacks would lose the exception and go on with
-half a function.
+ends the process when PATIENCE_S have passed, after removing what is unfinished. Where an exception
+would be lost, nothing is raised and the watcher ends the process: in LLVM's callbacks, which would
+go on with half a function, and while Python clears an object away.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .messages import complain
 
 PATIENCE_S = 1.3
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-_COMPILERS = ("numba", "llvmlite")
+_LOSING_MODULES = ("numba", "llvmlite", "weakref")
 FAREWELL = "Stopped. Nothing half-written was left behind."
 
 
@@ -53,7 +53,7 @@ def stopping_on_signals() -> Iterator[None]:
         stopped.set()
         for each in before:
             signal.signal(each, signal.SIG_IGN)
-        if not _compiling(frame):
+        if not _would_be_lost(frame):
             raise Stopped(number)
 
     for number in before:
@@ -71,10 +71,11 @@ def stopping_on_signals() -> Iterator[None]:
         os.close(writing)  # the watcher reads the end, unless a signal came first
 
 
-def _compiling(frame: FrameType | None) -> bool:
-    """Whether the compiler is among the callers of what was interrupted."""
+def _would_be_lost(frame: FrameType | None) -> bool:
+    """Whether an exception raised here would not reach us: see above."""
     while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] in _COMPILERS:
+        module = frame.f_globals.get("__name__", "").partition(".")[0]
+        if module in _LOSING_MODULES or frame.f_code.co_name == "__del__":
             return True
         frame = frame.f_back
     return False
