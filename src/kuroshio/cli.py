@@ -284,7 +284,7 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="DAYS",
-        help="fill gaps up to so long in time first (default 0)",
+        help="fill gaps up to so long in time first (default 0, at most 366)",
     )
     group.add_argument(
         "--extra",
