@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def test_the_cut_does_not_show_in_the_last_bit(tmp_path, smooth_width):
         {"percentile": None}, {"percentile": "90th"}, {"percentile": [[10, 90]]},
         {"percentile": ["ninety"]}, {"min_valid": None}, {"min_valid": "80%"},
         {"memory_bytes": "4G"}, {"threads": "2"}, {"threads": 2.5}, {"doys": 5}, {"doys": "1:5"},
-        {"extras": None}, {"max_pad": 10**9},
+        {"extras": None}, {"max_pad": 10**9}, {"select": "depth=0"}, {"output": 5},
     ],
     ids=str,
 )  # fmt: skip
@@ -125,8 +126,21 @@ def test_a_wrong_kind_of_argument_is_refused(wrong):
 def test_a_baseline_far_longer_than_the_data_costs_nothing():
     """Years without data make no words of the bit planes, of which there would be thousands."""
     series = series_of(np.random.default_rng(1).normal(15, 5, (731, 1, 2)))
-    with pytest.warns(UserWarning, match="covers 2 of the 19999"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # short, and covered by 2 of 19999 years
         found = kuroshio.climatology(series, baseline=(-9999, 9999), doys=[100])
-    with pytest.warns(UserWarning, match="is short"):
         expected = kuroshio.climatology(series, baseline=(2000, 2001), doys=[100])
     np.testing.assert_array_equal(found.thresh, expected.thresh)
+
+
+@pytest.mark.parametrize(
+    ("series", "message"),
+    [
+        (series_of(np.zeros((731, 0, 2))), "has no cells"),
+        (series_of(np.zeros((731, 1, 2), "f2")), "holds float16"),
+    ],
+    ids=["no cells", "float16"],
+)
+def test_data_that_cannot_be_computed_is_refused(series, message):
+    with pytest.raises(Refusal, match=message):
+        kuroshio.climatology(series, baseline=(2000, 2001))

@@ -111,6 +111,8 @@ def climatology(
         max_pad=_whole("max_pad", max_pad),
         extras=_extras(extras),
     )
+    if not (output is None or isinstance(output, (str, PathLike))):
+        raise Refusal(f"output is {output!r}; it must be a path such as 'clim.nc', or None.")
     job = Job(
         request,
         output=output,

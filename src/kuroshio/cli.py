@@ -296,7 +296,7 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="DAYS",
-        help="first fill gaps of up to so many days, linearly in time (default 0)",
+        help="fill gaps up to so long in time first (default 0, at most 366)",
     )
     group.add_argument(
         "--extra",

@@ -81,6 +81,11 @@ def open_archive(
 
 
 def _whole_numbers(select: Mapping[str, Any]) -> dict[str, int]:
+    if not isinstance(select, Mapping):
+        raise Refusal(
+            f"select is {select!r}; it must be a dictionary of dimensions and indices such as "
+            "{'depth': 0}."
+        )
     for dim, index in select.items():
         if isinstance(index, bool) or not hasattr(index, "__index__"):
             raise Refusal(

@@ -89,7 +89,7 @@ def describe(
 ) -> tuple[Layout, Var, Var]:
     """The layout of the variable asked for (None: the obvious one), it, and its time coordinate."""
     var = choose_variable(variables, variable, origin)
-    if var.dtype.kind not in "iuf" or var.dtype.itemsize > 8:
+    if var.dtype.kind not in "iuf" or var.dtype.itemsize > 8 or var.dtype == np.float16:
         raise Refusal(
             f"The variable {var.name} of {origin} holds {var.dtype}; "
             f"integers and float32 or float64 can be read.{listing(variables)}"
@@ -99,6 +99,11 @@ def describe(
     kept = [i for i, p in enumerate(picked) if p < 0 and i != axis]
     dims = tuple(var.dims[i] for i in kept)
     shape = tuple(var.shape[i] for i in kept)
+    if 0 in shape:
+        raise Refusal(
+            f"The variable {summary(var)} of {origin} has no cells: one of its dimensions has the "
+            "size 0. Give data of at least one cell."
+        )
     dropped = {var.dims[i]: p for i, p in enumerate(picked) if p >= 0}
     grid = Grid(dims, shape, _coords(var, time, dims, dropped, variables, origin))
     attrs = {k: v for k, v in var.attrs.items() if k not in STORAGE_ATTRS and k != "coordinates"}
