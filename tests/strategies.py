@@ -163,7 +163,7 @@ def requests(
         smooth_width=draw(st.sampled_from((1, 3, 31, 61))),
         feb29=draw(st.sampled_from(("mean", "pool"))),
         min_valid=draw(st.sampled_from((0.0, 0.5, 0.8, 1.0)) | st.floats(0, 1, width=16)),
-        max_pad=draw(st.sampled_from((0, 0, 1, 2, 7, 400))),
+        max_pad=draw(st.sampled_from((0, 0, 1, 2, 7, 366))),
         extras=tuple(draw(st.lists(st.sampled_from(EXTRAS), unique=True))),
     )
 
