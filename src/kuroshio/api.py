@@ -98,8 +98,6 @@ def climatology(
     import xarray as xr
 
     percentiles = percentile if _is_several(percentile) else (percentile,)
-    if doys is not None and not _is_several(doys):
-        raise Refusal(f"doys is {doys!r}; it must be a list such as range(152, 244).")
     request = Request(
         baseline=_baseline(baseline),
         percentiles=tuple(_number("percentile", p) for p in percentiles),  # type: ignore[union-attr]
@@ -319,6 +317,10 @@ def _doys(doys: Sequence[int] | str | None) -> tuple[int, ...] | None:
         return None
     if isinstance(doys, str):
         return parse_doys(doys, 366)
+    if not _is_several(doys):
+        raise Refusal(
+            f"doys is {doys!r}; it must be a list such as range(153, 245), or the text '153:244'."
+        )
     return check_doys([_whole("doys", d) for d in doys], 366)
 
 
