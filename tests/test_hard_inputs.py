@@ -112,6 +112,7 @@ def test_the_cut_does_not_show_in_the_last_bit(tmp_path, smooth_width):
     [
         {"percentile": None}, {"percentile": "90th"}, {"percentile": [[10, 90]]},
         {"percentile": ["ninety"]}, {"min_valid": None}, {"min_valid": "80%"},
+        {"memory_bytes": "4G"}, {"threads": "2"}, {"threads": 2.5}, {"doys": 5},
         {"extras": None}, {"max_pad": 10**9}, {"select": "depth=0"}, {"output": 5},
     ],
     ids=str,
