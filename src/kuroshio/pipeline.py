@@ -120,10 +120,14 @@ def _run(
         )
         started = BlockRun(means, block_of(needs, prepared.layout, plan, 0, sea))
         with open_output(plan, keys, crew.executor) as output:  # while the first pieces are read
-            started.finish(output)
-            del started  # its buffers make room for the next block's
-            for number in range(1, plan.blocks):
-                BlockRun(means, block_of(needs, prepared.layout, plan, number)).finish(output)
+            try:
+                started.finish(output)
+                del started  # its buffers make room for the next block's
+                for number in range(1, plan.blocks):
+                    BlockRun(means, block_of(needs, prepared.layout, plan, number)).finish(output)
+            except BaseException:
+                crew.dismiss()  # nobody may put into an output that is being removed
+                raise
             result.skipped = sorted(set(reader.skipped))
             output.finish(result.skipped)
     result.seconds = perf_counter() - begin

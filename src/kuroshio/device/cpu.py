@@ -59,6 +59,10 @@ class Crew:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.dismiss()
+
+    def dismiss(self) -> None:
+        """Cancel what has not begun and wait for what has."""
         self.executor.shutdown(wait=True, cancel_futures=True)
 
     def start(self, task: Callable[..., Any], items: Iterable[tuple]) -> list[Future]:
