@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .archive.model import Spans
 from .archive.needs import Needs
 from .archive.plan import Batch, Block
 from .archive.plan import Output as Finished
-from .archive.read import Reader, Spans
+from .archive.read import Reader
 from .device.cpu import Crew
 from .kernels import fill, moments, percentile, smooth
 from .keys import Keys

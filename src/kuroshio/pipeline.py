@@ -17,10 +17,10 @@ from typing import Any
 
 from .archive.cut import choose
 from .archive.decode import NotCodes, choose_keys, widest_keys
-from .archive.model import Archive
+from .archive.model import Archive, Spans
 from .archive.needs import Needs
 from .archive.plan import Layout, Plan
-from .archive.read import Reader, Spans, sample_values
+from .archive.read import Reader, sample_values
 from .archive.schedule import block_of
 from .archive.sea import ValueOnLand
 from .block_run import OUTPUTS_AT_A_TIME, BlockRun, Means, Progress, statistics

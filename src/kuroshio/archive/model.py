@@ -6,11 +6,13 @@ facts only, so a plan can be made, printed and tested without opening a file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+Spans = Callable[[str, float, float, int], None]  # (stage, start_s, stop_s, bytes): the account's
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ def series_at(
 
 def _values(piece: Piece, cell: tuple[int, ...]) -> np.ndarray:
     inside = tuple(at - s.start for at, s in zip(cell, piece.box, strict=True))
-    stored = fetch(piece.where)[(slice(None), *inside)]
+    # A stored chunk may hang over the end of the series.
+    stored = fetch(piece.where)[(slice(0, len(piece.steps)), *inside)]
     packing = piece.packing
     value = stored.astype(np.float64)
     value[np.isin(value, packing.missing)] = np.nan

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -21,12 +20,11 @@ from ..keys import AFFINE16, Keys
 from .badfile import BadFile
 from .decode import keep_runs, shuffled_int16_to_keys, to_keys, unshuffle
 from .fetch import fetch
-from .model import Archive, ArraySlice, ByteRange, FileSlice, Piece
+from .model import Archive, ArraySlice, ByteRange, FileSlice, Piece, Spans
 from .plan import Block, Load
 from .sea import SAMPLE_DAYS, Runs, all_cells, runs_of, whole_maps
 
 _SAMPLE_STEPS = 8
-Spans = Callable[[str, float, float, int], None]  # (stage, start_s, stop_s, bytes)
 
 
 class _Scratch(threading.local):

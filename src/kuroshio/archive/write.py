@@ -16,8 +16,9 @@ from pathlib import Path
 
 from ..errors import Refusal
 from .describe import Schema
+from .model import Spans
 from .sizes import size_text
-from .write_chunks import OutputWriter, Spans, Store
+from .write_chunks import OutputWriter, Store
 
 LONGEST_NAME = 230  # bytes; file systems allow 255, and the partial output's name is longer
 SUFFIXES = (".nc", ".nc4", ".zarr")

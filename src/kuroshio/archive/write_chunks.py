@@ -29,9 +29,9 @@ import numpy as np
 
 from ..errors import Refusal
 from .describe import OutputVariable, Schema, storable
+from .model import Spans
 from .sizes import size_text
 
-Spans = Callable[[str, float, float, int], None]
 IN_FLIGHT_BYTES = 64 << 20  # complete chunks that wait for a thread
 _PATIENCE = 100  # tries to give an output its name while others do the same
 _unfinished: set[Path] = set()  # hidden siblings of outputs under way in this process

@@ -1,10 +1,11 @@
 """The exact mean and percentiles of sliding windows, a tile of cells at a time, on the processor.
 
-Ladder of versions (30 years, 11-day window, int16 codes, cells/s a core for a 92-day season, of
-which benchmarks/compute.py measures the last): NumPy partition of gathered windows about 4
-thousand; plain Numba loops 40 thousand; explicit vectors, all 15 planes, second statistic by a
-second walk 310 thousand; this one: planes below each cell's own minimum only, and the next order
-statistic found in the same walk, from the plane on at which it parts from the first.
+Ladder of versions (30 years, 11-day window, int16 codes, thousand cells/s a core for a 92-day
+season; the first attempts that led here): NumPy partition of gathered windows about 4; plain Numba
+loops 40; explicit vectors, all 15 planes, the second statistic by a second walk of all planes 310.
+This one takes keys from each cell's own minimum and walks only planes that differ, and finds the
+next order statistic in a walk that begins where it parts from the first; benchmarks/compute.py
+measures it.
 
 A *tile* is as many cells as a vector has 32-bit lanes. For a batch of days of year:
 
