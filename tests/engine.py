@@ -25,6 +25,7 @@ class Arrays:
         shape = grid.shape or (1,)
         several = len(request.percentiles) > 1
         self.shape = shape
+        self.days, self.band_rows = 8, max(1, shape[0] // 2)
         self.several = several
         self.fields = {name: np.zeros((doys, *shape)) for name in ("seas", *request.extras)}
         further = (len(request.percentiles),) if several else ()
@@ -32,7 +33,9 @@ class Arrays:
         self.written = {name: np.zeros(f.shape, int) for name, f in self.fields.items()}
 
     def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None:
-        index = (*position, rows) if isinstance(position, tuple) else (position, rows)
+        first, *which = position if isinstance(position, tuple) else (position,)
+        assert len(values) <= self.days - first % self.days
+        index = (slice(first, first + len(values)), *which, rows)
         self.fields[name][index] = values
         self.written[name][index] += 1
 

@@ -29,11 +29,11 @@ def write_climatology(path, grid, doys=(15, 16), request=None, land=None, attrs=
         cells[land] = np.nan
     with ThreadPoolExecutor(1) as pool, open_output(path, schema, pool=pool) as writer:
         for at, doy in enumerate(doys):
-            writer.put("seas", at, doy / 100 + cells)
+            writer.put("seas", at, (doy / 100 + cells)[None])
             for k, percentile in enumerate(request.percentiles):
                 position = (at, k) if len(request.percentiles) > 1 else at
                 away = (percentile - 50) / 20
-                writer.put("thresh", position, doy / 100 + cells + np.float32(away))
+                writer.put("thresh", position, (doy / 100 + cells + np.float32(away))[None])
     return path
 
 

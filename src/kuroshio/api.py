@@ -19,7 +19,7 @@ from .archive.fetch import close_files
 from .archive.model import Archive
 from .archive.plan import Plan
 from .archive.sizes import size_text
-from .archive.write import check_output, choose_cell_chunks, open_output, space_warning
+from .archive.write import CHUNK_DOYS, check_output, choose_cell_chunks, open_output, space_warning
 from .device.cpu import available_memory_bytes, available_threads
 from .errors import Refusal
 from .keys import Keys
@@ -271,6 +271,9 @@ class _Memory:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.days = CHUNK_DOYS
+        shape = [schema.sizes[dim] for dim in schema.cell_dims] or [1]
+        self.band_rows = choose_cell_chunks(shape)[0]
         self.fields = {
             name: np.empty(schema.shape(name), variable.dtype)
             for name, variable in schema.variables.items()
@@ -283,12 +286,12 @@ class _Memory:
         pass
 
     def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None:
-        place = position if isinstance(position, tuple) else (position,)
-        target = self.fields[name][place]
-        if target.ndim:
-            target[rows] = values
-        else:
-            self.fields[name][place] = values.reshape(())
+        first, *which = position if isinstance(position, tuple) else (position,)
+        target = self.fields[name][(slice(first, first + len(values)), *which)]
+        if target.ndim > 1:
+            target[:, rows] = values
+        else:  # a series has no cells
+            target[:] = values.reshape(-1)
 
     def finish(self, skipped: list[str]) -> None:
         if skipped:

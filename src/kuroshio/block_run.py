@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Timer
+from itertools import pairwise
+from threading import Timer, local
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -22,14 +23,20 @@ from .request import Request
 
 Progress = Callable[[str, int, int], None]  # (stage, done, total)
 
-OUTPUTS_AT_A_TIME = 16  # days of year smoothed together
 _COMPILING_S = 0.5  # longer than taking a kernel from the cache: the user should know
 _LOADS_PER_TASK = 4  # small files: fewer, larger tasks
 _TASKS_PER_THREAD = 16  # of a batch's computation: land is quick, so shares must be small
 
 
 class Output(Protocol):
-    """Where results go: a file being written, or arrays."""
+    """Where results go: a file being written, or arrays.
+
+    `put` takes consecutive days of year of a band of rows, from any thread. Days that `days` counts
+    together, of as many rows as `band_rows`, are taken most easily.
+    """
+
+    days: int
+    band_rows: int
 
     def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None: ...
 
@@ -58,8 +65,8 @@ class Means:
 class BlockRun:
     """A block under way: reading begins at once, `finish` does the rest.
 
-    keys, results, counts and smoothed are the buffers, (row, cell), (statistic, row, cell), (day of
-    year of a batch, cell) and (statistic, output, grid cell).
+    keys, results and counts are the buffers: (row, cell), (tile, statistic, row, cell of the tile)
+    and (day of year of a batch, cell).
     """
 
     def __init__(self, means: Means, block: Block) -> None:
@@ -69,17 +76,20 @@ class BlockRun:
         self.statistics = statistics(self.request)
         self.averaged = len(self.request.percentiles) + 1  # of the statistics, those smoothed
         self.words, years = means.needs.windows.steps.shape[1:]
-        self.kernel = percentile.compiled_for(means.keys.kind, self.words, years)
+        self.quantiles = np.array(self.request.percentiles) / 100.0
+        self.kernel, self.sides = percentile.compiled_for(
+            means.keys.kind, self.words, years, self.quantiles
+        )
         self.cell_shape = means.needs.archive.grid.shape or (1,)
 
-        cells = block.stride_cells
+        cells, tile = block.stride_cells, percentile.tile_cells()
         self.keys = _zeros((block.key_rows, cells), means.keys.dtype)
-        rows = (len(self.statistics), block.result_rows, cells)
-        self.results = _zeros(rows, np.dtype(np.float32))
+        shape = (block.tiles, len(self.statistics), block.result_rows, tile)
+        self.results = _zeros(shape, np.dtype(np.float32))
         self.counts = np.empty((max(b.doys.size for b in block.batches), cells), np.int32)
-        outputs = (self.averaged, OUTPUTS_AT_A_TIME, block.runs.grid_cells)
-        self.smoothed = np.empty(outputs, np.float32)
         self.reference = np.zeros(cells, np.float32)
+        self.no_reference = np.zeros(cells, np.float32)
+        self.scratch = local()  # a thread's memory for a band of means
         self.loading = [
             *self.crew.start(self._compile, [()]),
             *self._start_loads(block.batches[0]),
@@ -122,107 +132,105 @@ class BlockRun:
     def _fill(self, batch: Batch) -> None:
         tables = fill.tables(batch.fills)
 
+        tile = percentile.tile_cells()
+
         def stretch(first: int, last: int) -> None:
             start = perf_counter()
-            fill.fill_gaps(first, last, self.keys, *tables)
+            fill.fill_gaps(first * tile, last * tile, self.keys, *tables)
             self.spans("fill", start, perf_counter(), 0)
 
         self.crew.run(stretch, self._stretches())
 
     def _compute(self, batch: Batch) -> None:
-        quantiles = np.array(self.request.percentiles) / 100.0
         tile, keys = percentile.tile_cells(), self.means.keys
+        step = self.means.needs.windows.words_per_offset
 
         def stretch(first: int, last: int) -> None:
             start = perf_counter()
             self.kernel(
-                self.keys, first // tile, last // tile, batch.live, batch.word_rows,
-                batch.first_word, batch.gaps, quantiles, batch.least, keys.scale, keys.offset,
+                self.keys, first, last, batch.live, batch.word_rows, batch.first_word, step,
+                batch.gaps, self.quantiles, self.sides, batch.least, keys.scale, keys.offset,
                 self.reference, self.results, batch.result_rows, self.counts,
             )  # fmt: skip
             if self.request.extras:
                 self._extras(batch, first, last)
-            self.spans("compute", start, perf_counter(), (last - first) * batch.doys.size)
+            self.spans("compute", start, perf_counter(), (last - first) * tile * batch.doys.size)
 
         self.crew.run(stretch, self._stretches())
 
     def _extras(self, batch: Batch, first: int, last: int) -> None:
         extras = self.request.extras
+        tile = percentile.tile_cells()
+        cells = slice(first * tile, last * tile)
         if set(extras) & set(moments.STATISTICS):
             found = moments.of_windows(
-                self.means.keys, self.keys[:, first:last], batch.word_rows, batch.first_word,
-                self.words, batch.least,
+                self.means.keys, self.keys[:, cells], batch.word_rows, batch.first_word, self.words,
+                batch.least,
             )  # fmt: skip
         for i, name in enumerate(extras, self.averaged):
             if name == "count":
-                value = self.counts[: batch.doys.size, first:last]
+                value = self.counts[: batch.doys.size, cells]
             else:
                 value = found[moments.STATISTICS.index(name)]
-            self.results[i, batch.result_rows, first:last] = value
+            tiled = value.reshape(batch.doys.size, last - first, tile).swapaxes(0, 1)
+            self.results[first:last, i][:, batch.result_rows] = tiled
 
     def _leap_day(self, leap: int, before: int, after: int) -> None:
         """29 February from its neighbours: their mean, of counts the smaller."""
-        for (name, _), rows in zip(self.statistics, self.results, strict=True):
+        for i, (name, _) in enumerate(self.statistics):
+            rows = self.results[:, i]
             if name == "count":
-                np.minimum(rows[before], rows[after], out=rows[leap])
+                np.minimum(rows[:, before], rows[:, after], out=rows[:, leap])
             else:
-                rows[leap] = (rows[before] + rows[after]) * np.float32(0.5)
+                rows[:, leap] = (rows[:, before] + rows[:, after]) * np.float32(0.5)
 
     def _hand_over(self, batch: Batch, following: Batch | None, output: Output) -> None:
         """Smooth and put the outputs that are complete; the next batch's reading goes alongside."""
-        self.loading = []
-        groups = [
-            batch.outputs[k : k + OUTPUTS_AT_A_TIME]
-            for k in range(0, len(batch.outputs), OUTPUTS_AT_A_TIME)
-        ] or [()]
-        for number, group in enumerate(groups):
-            futures = self._smooth(group)
-            if number == 0 and following is not None:
-                self.loading = self._start_loads(following)
-            self.crew.finish(futures)
-            self.crew.run(output.put, self._puts(group))
+        start, stop = self.block.rows.start, self.block.rows.stop
+        edges = [*range(start, stop, output.band_rows), stop] if batch.outputs else []
+        bands = [(batch.outputs, slice(*edge), output) for edge in pairwise(edges)]
+        futures = self.crew.start(self._put_band, bands)
+        self.loading = self._start_loads(following) if following is not None else []
+        self.crew.finish(futures)
 
-    def _smooth(self, group: tuple[Finished, ...]) -> list:
-        if not group:
-            return []
-        rows = np.array([finished.rows for finished in group], np.int64)
-
-        def stretch(first: int, last: int) -> None:
+    def _put_band(self, outputs: tuple[Finished, ...], rows: slice, output: Output) -> None:
+        """All statistics of a band of the grid's rows, smoothed where they are averaged."""
+        inner = self.block.runs.grid_cells // (self.block.rows.stop - self.block.rows.start)
+        first, last = ((row - self.block.rows.start) * inner for row in (rows.start, rows.stop))
+        days = np.array([finished.rows for finished in outputs], np.int64)
+        middle = days[:, days.shape[1] // 2 :][:, :1]
+        means = self._scratch(len(outputs), last - first)
+        shaped = means.reshape(len(outputs), rows.stop - rows.start, *self.cell_shape[1:])
+        for i, (name, which) in enumerate(self.statistics):
             start = perf_counter()
-            last = min(last, self.block.cells)
-            for i in range(self.averaged):
-                smooth.running_mean(
-                    self.results[i], rows, self.reference, self.block.runs.table, first, last,
-                    self.smoothed[i],
-                )  # fmt: skip
-            self.spans("smooth", start, perf_counter(), (last - first) * len(group))
-
-        return self.crew.start(stretch, self._stretches())
-
-    def _puts(self, group: tuple[Finished, ...]) -> list:
-        """Arguments of `Output.put` for every field of every finished day."""
-        puts = []
-        for k, finished in enumerate(group):
-            middle = finished.rows[len(finished.rows) // 2]
-            for i, (name, which) in enumerate(self.statistics):
-                if i < self.averaged:
-                    values = self.smoothed[i, k]
-                else:
-                    nothing = 0.0 if name == "count" else np.nan
-                    values = self.block.runs.expand(self.results[i, middle], nothing)
-                place = finished.position if which is None else (finished.position, which)
-                shaped = values.reshape(-1, *self.cell_shape[1:])
-                puts.append((name, place, shaped, self.block.rows))
-        return puts
+            smoothed = i < self.averaged
+            smooth.running_mean(
+                self.results, i, days if smoothed else middle,
+                self.reference if smoothed else self.no_reference, self.block.runs.table, first,
+                last, means,
+            )  # fmt: skip
+            if name == "count":
+                np.nan_to_num(means, copy=False)
+            self.spans("smooth", start, perf_counter(), means.size)
+            for group in _together(outputs, output.days):
+                at = outputs[group.start].position
+                place = at if which is None else (at, which)
+                output.put(name, place, shaped[group], rows)
 
     # -- helpers --------------------------------------------------------------------------------
 
     def _stretches(self) -> list[tuple[int, int]]:
-        """Cells first to last, whole tiles, a share for each task."""
-        tile = percentile.tile_cells()
-        tiles = -(-self.block.cells // tile)
-        share = max(-(-tiles // (self.crew.threads * _TASKS_PER_THREAD)), 1) * tile
-        return [(s, min(s + share, tiles * tile)) for s in range(0, tiles * tile, share)]
+        """Tiles first to last, a share for each task."""
+        tiles = self.block.tiles
+        share = max(-(-tiles // (self.crew.threads * _TASKS_PER_THREAD)), 1)
+        return [(t, min(t + share, tiles)) for t in range(0, tiles, share)]
+
+    def _scratch(self, days: int, cells: int) -> np.ndarray:
+        """(day, cell) float32 of this thread's memory, used again and again."""
+        memory = getattr(self.scratch, "memory", None)
+        if memory is None or memory.size < days * cells:
+            memory = self.scratch.memory = np.empty(days * cells, np.float32)
+        return memory[: days * cells].reshape(days, cells)
 
     def _compile(self) -> None:
         """Compile the kernel, or take it from Numba's cache, while the first pieces are read."""
@@ -232,9 +240,9 @@ class BlockRun:
         none, keys = np.zeros(0, np.int32), self.means.keys
         try:
             self.kernel(
-                self.keys, 0, 0, none, np.zeros((1, 1), np.int32), np.zeros(0, np.int64), False,
-                np.zeros(1), none, keys.scale, keys.offset, self.reference, self.results, none,
-                self.counts,
+                self.keys, 0, 0, none, np.zeros((1, 1), np.int32), np.zeros(0, np.int64), 1, False,
+                self.quantiles, self.sides, none, keys.scale, keys.offset, self.reference,
+                self.results, none, self.counts,
             )  # fmt: skip
         finally:
             said.cancel()
@@ -242,6 +250,13 @@ class BlockRun:
         if stop - start > _COMPILING_S:
             self.means.progress("compile", 1, 1)
         self.spans("compile", start, stop, 0)
+
+
+def _together(outputs: tuple[Finished, ...], days: int) -> list[slice]:
+    """Which outputs have consecutive positions, not across a multiple of `days`."""
+    at = np.array([finished.position for finished in outputs])
+    breaks = np.flatnonzero((np.diff(at) != 1) | (at[1:] % days == 0)) + 1
+    return [slice(int(a), int(b)) for a, b in pairwise([0, *breaks, len(outputs)])]
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -23,7 +23,8 @@ from .archive.plan import Layout, Plan
 from .archive.read import Reader, sample_values
 from .archive.schedule import block_of
 from .archive.sea import ValueOnLand
-from .block_run import OUTPUTS_AT_A_TIME, BlockRun, Means, Progress, statistics
+from .archive.write import CHUNK_DOYS
+from .block_run import BlockRun, Means, Progress, statistics
 from .device.cpu import Crew
 from .kernels import percentile
 from .kernels.percentile_vectors import YEARS_PER_WORD
@@ -60,11 +61,10 @@ def prepare(archive: Archive, request: Request, memory_bytes: int) -> Prepared:
 
 
 def _with_keys(needs: Needs, keys: Keys, memory_bytes: int) -> Prepared:
-    averaged = len(needs.request.percentiles) + 1
     layout = Layout(
         key_bytes=keys.bits // 8,
         statistics=len(statistics(needs.request)),
-        smoothed_bytes=4 * averaged * OUTPUTS_AT_A_TIME,
+        output_days=CHUNK_DOYS,
         tile_cells=percentile.tile_cells(),
         years_per_word=YEARS_PER_WORD,
     )

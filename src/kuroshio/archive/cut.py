@@ -80,7 +80,7 @@ class _Sizes:
             (key_rows + 1) * layout.key_bytes
             + result_rows * layout.statistics * 4
             + batch * 4  # counts
-            + layout.smoothed_bytes
+            + layout.output_days * layout.statistics * 4
         )
         visits = (self.rows[:, 1] - 1) // block - self.rows[:, 0] // block + 1
         once, read = int(self.nbytes[used].sum()), int((self.nbytes * visits)[used].sum())
@@ -121,11 +121,12 @@ class _Sizes:
     def _of_batch(self, batch: int) -> tuple:
         if batch not in self._lifetimes:
             needs = self.needs
-            first, last = needs.of_steps(batch)
+            batches = needs.batches(batch, self.layout.output_days)
+            first, last = needs.of_steps(batches)
             loaded = needs.of_pieces(first)
             arrival = needs.arrival(loaded, first)
             needed = last >= 0
-            ready, end, _ = needs.of_results(batch)
+            ready, end, _ = needs.of_results(batches)
             self._lifetimes[batch] = (
                 pool.peak(arrival[needed], last[needed]),
                 pool.peak(np.array(list(ready.values())), np.array(list(end.values()))),

@@ -58,6 +58,7 @@ class Needs:
         )
         self._check_overlap()
         self._first, self._last = self._positions()
+        self._place = self._places(length)
 
         sizes = np.fromiter((len(p.steps) for p in archive.pieces), np.int64, len(archive.pieces))
         steps = np.fromiter(
@@ -74,11 +75,33 @@ class Needs:
         """Days within the windows, counted for each, that the archive lacks."""
         return int(self.windows.size.sum() - (self.windows.steps >= 0).sum())
 
-    # -- lifetimes, for batches of `batch` days of year -------------------------------------------
+    # -- batches, and the lifetimes that follow from them ------------------------------------------
 
-    def of_steps(self, batch: int) -> tuple[np.ndarray, np.ndarray]:
+    def batches(self, days: int, output_days: int) -> np.ndarray:
+        """The batch of each place of the walk: runs of at most `days` days of year.
+
+        Where they can, batches end with what completes a chunk of `output_days` outputs, so that
+        chunks need not be kept half done.
+        """
+        chunks = np.arange(len(self.doys)) // output_days
+        finished = self._place[self.averaged].max(axis=1)
+        completing = np.full(int(chunks[-1]) + 1, -1)
+        np.maximum.at(completing, chunks, finished)
+        starts = np.zeros(self.order.size + 1, bool)
+        starts[completing + 1] = True
+        edge = self.order.size
+        batch = np.zeros(self.order.size, np.int64)
+        while edge > 0:
+            earliest = max(edge - days, 0)
+            good = np.flatnonzero(starts[earliest:edge])
+            edge = earliest + (int(good[0]) if good.size else 0)
+            batch[edge] = 1
+        return batch.cumsum() - 1
+
+    def of_steps(self, batch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """First and last batch that needs each step in memory (NEVER and -1: none)."""
-        first, last = self.of_members(batch), self._last // batch
+        first = self.of_members(batch)
+        last = np.where(self._last >= 0, batch[self._last], -1)
         pad = self.request.max_pad
         if pad:
             # A day is filled when first needed, from neighbours that must be there by then.
@@ -91,9 +114,10 @@ class Needs:
                 np.minimum.at(first, source[good], member[good])
         return first, last
 
-    def of_members(self, batch: int) -> np.ndarray:
+    def of_members(self, batch: np.ndarray) -> np.ndarray:
         """First batch in which each step belongs to a window."""
-        return np.where(self._last >= 0, self._first // batch, NEVER)
+        inside = self._last >= 0
+        return np.where(inside, batch[np.where(inside, self._first, 0)], NEVER)
 
     def of_pieces(self, first: np.ndarray) -> np.ndarray:
         """The batch that loads each piece, given the first of each step."""
@@ -109,19 +133,24 @@ class Needs:
         np.minimum.at(result, self.entry_step[good], piece_first[self.entry_piece[good]])
         return result
 
-    def of_results(self, batch: int) -> tuple[dict[int, int], dict[int, int], np.ndarray]:
+    def of_results(self, batch: np.ndarray) -> tuple[dict[int, int], dict[int, int], np.ndarray]:
         """First and last batch of each template day's result, and when each output is finished."""
-        ready = {int(d): i // batch for i, d in enumerate(self.order)}
-        if self.leap_day:
-            ready[cal.LEAP_DAY] = max(ready[cal.LEAP_DAY - 1], ready[cal.LEAP_DAY + 1])
-        table = np.zeros(max(ready) + 1, np.int64)
-        table[list(ready)] = list(ready.values())
-        finished = table[self.averaged].max(axis=1)
-        end = table.copy()
+        days = np.flatnonzero(self._place >= 0)
+        ready = np.where(self._place >= 0, batch[self._place], -1)
+        finished = ready[self.averaged].max(axis=1)
+        end = ready.copy()
         if self.leap_day:
             end[[cal.LEAP_DAY - 1, cal.LEAP_DAY + 1]] = ready[cal.LEAP_DAY]
         np.maximum.at(end, self.averaged, finished[:, None])
-        return ready, {d: int(end[d]) for d in ready}, finished
+        return {int(d): int(ready[d]) for d in days}, {int(d): int(end[d]) for d in days}, finished
+
+    def _places(self, length: int) -> np.ndarray:
+        """Place in the walk at which each template day's result is known; -1: not needed."""
+        place = np.full(length + 1, -1)
+        place[self.order] = np.arange(self.order.size)
+        if self.leap_day:
+            place[cal.LEAP_DAY] = max(place[cal.LEAP_DAY - 1], place[cal.LEAP_DAY + 1])
+        return place
 
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
         """First and last place in the walk of the windows that hold each step; none: last is -1."""

@@ -21,11 +21,11 @@ from .sea import Runs
 
 @dataclass(frozen=True)
 class Layout:
-    """What the kernels need of memory: bytes a key, statistics kept, cells a tile, years a word."""
+    """What kernels and output need: bytes a key, statistics kept, cells a tile, years a word."""
 
     key_bytes: int
     statistics: int  # float32 results kept a cell and day of year
-    smoothed_bytes: int  # a cell, of results waiting to be written
+    output_days: int  # days of year of an output's chunk
     tile_cells: int
     years_per_word: int
 
@@ -79,7 +79,8 @@ class Block:
 
     rows: slice
     runs: Runs  # which of the block's cells the buffers hold
-    stride_cells: int  # a row of the key and result buffers, padded
+    stride_cells: int  # a row of the key buffer, padded
+    tiles: int
     key_rows: int  # row 0 stays missing
     result_rows: int
     batches: tuple[Batch, ...]
@@ -97,7 +98,7 @@ class Plan:
     doys: tuple[int, ...]  # of the output
     walk: tuple[int, ...]  # days of year in the order in which they are computed
     block_rows: int  # of the first cell dimension, a block (the last may have fewer)
-    batch: int
+    batch: int  # days of year computed at a time, at most
     blocks: int
     memory_bytes: int
     read_bytes: int  # decoded, all blocks together

@@ -27,7 +27,8 @@ def block_of(
     rows = piece_rows(needs)
     inside = (rows[:, 0] < stop) & (rows[:, 1] > start)
 
-    first, last = needs.of_steps(plan.batch)
+    batch_of = needs.batches(plan.batch, layout.output_days)
+    first, last = needs.of_steps(batch_of)
     loaded = np.where(inside, needs.of_pieces(first), NEVER)
     arrival = needs.arrival(loaded, first)
     needed = np.flatnonzero(last >= 0)
@@ -37,20 +38,20 @@ def block_of(
     mine = inside[needs.entry_piece] & (needs.entry_step >= 0)
     held[needs.entry_step[mine]] = True
 
-    ready, end, finished = needs.of_results(plan.batch)
+    ready, end, finished = needs.of_results(batch_of)
     assigned = pool.assign(np.array(list(ready.values())), np.array(list(end.values())))
     result_row = dict(zip(ready, assigned.tolist(), strict=True))
 
-    count = -(-needs.order.size // plan.batch)
+    count = int(batch_of[-1]) + 1
     loads = _by_batch(loaded, count)
     clears = _by_batch(np.where((last >= 0) & ~held, arrival, NEVER), count)
-    fills = _by_batch(needs.of_members(plan.batch), count) if needs.request.max_pad else None
+    fills = _by_batch(needs.of_members(batch_of), count) if needs.request.max_pad else None
     outputs = _by_batch(finished, count)
     leap_rows = [result_row[d] for d in (60, 59, 61)] if needs.leap_day else []
 
     batches = []
     for i in range(count):
-        part = slice(i * plan.batch, (i + 1) * plan.batch)
+        part = batch_of == i
         words, first_word = _runs(needs.windows.steps[part], needs.windows.words_per_offset)
         word_rows = np.where(words >= 0, key_row[words], 0).astype(np.int32)
         doys = needs.order[part]
@@ -77,6 +78,7 @@ def block_of(
         rows=slice(start, stop),
         runs=runs,
         stride_cells=stride_cells(runs.cells, layout),
+        tiles=-(-runs.cells // layout.tile_cells),
         key_rows=int(key_row.max()) + 1,
         result_rows=int(assigned.max()) + 1,
         batches=tuple(batches),

@@ -23,7 +23,7 @@ from .write_chunks import OutputWriter, Store
 LONGEST_NAME = 230  # bytes; file systems allow 255, and the partial output's name is longer
 SUFFIXES = (".nc", ".nc4", ".zarr")
 CHUNK_DOYS = 8
-TILE = (128, 256)  # most cells of a chunk along the last two dimensions: 1 MB with 8 days
+CHUNK_CELLS = 32768  # about: 1 MB with 8 days of year
 
 
 def check_output(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
@@ -84,12 +84,18 @@ def space_warning(path: str | os.PathLike[str], schema: Schema) -> str | None:
 
 
 def choose_cell_chunks(shape: Sequence[int]) -> tuple[int, ...]:
-    """Cells of a chunk along each cell dimension: even splits, at most TILE in the last two."""
-    most = (math.prod(TILE),) if len(shape) == 1 else (*[1] * (len(shape) - 2), *TILE)
-    return tuple(
-        math.ceil(size / math.ceil(size / limit)) if size else 1
-        for size, limit in zip(shape, most, strict=True)
-    )
+    """Cells of a chunk along each cell dimension: whole rows, as many as make CHUNK_CELLS.
+
+    Rows that are longer than that are split; of dimensions before the last two, one. Splits are
+    even, where that does not take many more.
+    """
+    room, chunks = CHUNK_CELLS, []
+    for back, size in enumerate(reversed(shape)):
+        fewest = math.ceil(size / (max(room, 1) if back < 2 else 1)) or 1
+        even = (n for n in range(fewest, fewest + fewest // 4 + 1) if size % n == 0)
+        chunks.append(max(math.ceil(size / next(even, fewest)), 1))
+        room //= chunks[-1]
+    return tuple(reversed(chunks))
 
 
 def open_output(

@@ -1,9 +1,10 @@
-"""The output file: values arrive day by day and band by band, chunks leave compressed.
+"""The output file: values arrive as days of year of a band of rows, chunks leave compressed.
 
 A chunk holds several days of year of a tile of cells, so that a map and a point's annual cycle both
-read fast. `put` copies a day's values into the chunks that are being assembled; a chunk that is
-complete is compressed in the pool's threads and stored. Everything goes to a hidden sibling of the
-output, renamed at the very end: what carries the output's name is whole.
+read fast. Values that make a whole chunk are compressed and stored as they are put; others are
+copied into chunks under assembly, which the pool's threads store once they are complete.
+Everything goes to a hidden sibling of the output, renamed at the very end: what carries the
+output's name is whole.
 
 Chunks that are missing throughout (land) are not stored: readers see the fill value.
 """
@@ -79,6 +80,7 @@ class OutputWriter:
         spans: Spans | None = None,
     ):
         self.path, self.schema, self.chunks = path, schema, chunks
+        self.days, self.band_rows = chunks[:2]
         self._spans = spans or _unseen
         self._late_attrs: dict[str, str] = {}
         # A name of its own, so that runs into the same output never touch each other's.
@@ -86,6 +88,7 @@ class OutputWriter:
         self._pool = pool
         self._lock = threading.Lock()
         self._groups: dict[tuple[str, tuple[int, ...], int], _Group] = {}
+        self._complete: set[tuple[str, tuple[int, ...], int]] = set()
         self._spare: list[np.ndarray] = []  # chunks' memory, to be used again
         self._futures: set[Future[None]] = set()
         self._waiting_bytes = 0
@@ -107,14 +110,17 @@ class OutputWriter:
         values: np.ndarray,
         rows: slice = slice(None),
     ) -> None:
-        """Hand over one day of year of a variable on a band of rows; the values are copied.
+        """Hand over consecutive days of year of a variable on a band of rows.
 
-        position  index along dayofyear; (dayofyear, percentile) for thresh of several percentiles
-        values    (rows of the band, *other cell dimensions)
+        position  index of the first along dayofyear; (dayofyear, percentile) for thresh of several
+                  percentiles
+        values    (days, rows of the band, *other cell dimensions); all in one chunk of days
         rows      the band along the first cell dimension; begins and ends at multiples of the
                   chunks' rows (or at the edge)
 
-        May be called from several threads, in any order. Raises what a compressing thread met.
+        May be called from several threads, in any order. Values that make a whole chunk are
+        compressed and stored at once, in the calling thread; others are copied until the rest has
+        come. Raises what a compressing thread met.
         """
         self._raise_if_failed()
         begun = time.perf_counter()
@@ -123,28 +129,40 @@ class OutputWriter:
         lead = position if isinstance(position, tuple) else (position,)
         cells = self.schema.shape(name)[len(lead) :]
         start, stop, _ = rows.indices(cells[0])
-        if values.shape != (stop - start, *cells[1:]):
+        if values.shape[1:] != (stop - start, *cells[1:]):
             raise ValueError(
-                f"{name} at {position} has shape {values.shape}, not {(stop - start, *cells[1:])}"
+                f"{name} at {position} has shape {values.shape}, not "
+                f"(days, {', '.join(map(str, (stop - start, *cells[1:])))})"
             )
-        key = (name, (lead[0] // self.chunks[0], *lead[1:]), start)
         slot = lead[0] % self.chunks[0]
+        slots = range(slot, slot + len(values))
+        if slots.stop > self.chunks[0]:
+            raise ValueError(f"{name} {position}: {len(values)} days reach into the next chunk")
+        key = (name, (lead[0] // self.chunks[0], *lead[1:]), start)
+        whole = values.shape == self.chunks and values.dtype == self.schema.variables[name].dtype
         with self._lock:
             group = self._groups.get(key)
-            if group is None:
-                group = self._groups[key] = self._new_group(name, key[1], start, stop)
-            if slot in group.seen:
+            if key in self._complete or (group and not group.seen.isdisjoint(slots)):
                 raise ValueError(f"{name} {position} rows {start}:{stop} was put twice")
-            group.seen.add(slot)
+            if group is None and not whole:
+                group = self._groups[key] = self._new_group(name, key[1], start, stop)
+            if group is not None:
+                group.seen.update(slots)
+        if group is None:
+            self._complete.add(key)
+            index = (*key[1], start // self.chunks[1], *(0 for _ in cells[1:]))
+            self._now(self._store_chunk, name, index, np.ascontiguousarray(values))
+            return
         for _, box, chunk in group.tiles:
-            piece = values[box]
-            chunk[slot][tuple(slice(size) for size in piece.shape)] = piece
+            piece = values[(slice(None), *box)]
+            chunk[slot : slots.stop][tuple(slice(size) for size in piece.shape)] = piece
         self._spans("collect", begun, time.perf_counter(), values.nbytes)
         with self._lock:
-            group.remaining -= 1
+            group.remaining -= len(values)
             complete = group.remaining == 0
             if complete:
                 del self._groups[key]
+                self._complete.add(key)
         if complete:
             for index, _, chunk in group.tiles:
                 self._hand_on(name, index, chunk)
@@ -249,16 +267,20 @@ class OutputWriter:
             crowded = self._waiting_bytes > IN_FLIGHT_BYTES
             self._waiting_bytes += chunk.nbytes
         if crowded:
-            try:
-                self._finish_chunk(name, index, chunk)
-            except BaseException as error:
-                self._error = error
-                self._raise_if_failed()
+            self._now(self._finish_chunk, name, index, chunk)
             return
         future = self._pool.submit(self._finish_chunk, name, index, chunk)
         with self._lock:
             self._futures.add(future)
         future.add_done_callback(self._settle)
+
+    def _now(self, task: Callable[..., None], *args: Any) -> None:
+        """The task in the calling thread; its failure is the whole output's."""
+        try:
+            task(*args)
+        except BaseException as error:
+            self._error = error
+            self._raise_if_failed()
 
     def _settle(self, future: Future[None]) -> None:
         with self._lock:
@@ -267,6 +289,13 @@ class OutputWriter:
                 self._error = future.exception()
 
     def _finish_chunk(self, name: str, index: tuple[int, ...], chunk: np.ndarray) -> None:
+        """Store an assembled chunk; its memory serves another."""
+        self._store_chunk(name, index, chunk)
+        with self._lock:
+            self._spare.append(chunk)
+            self._waiting_bytes -= chunk.nbytes
+
+    def _store_chunk(self, name: str, index: tuple[int, ...], chunk: np.ndarray) -> None:
         started = time.perf_counter()
         encoded = stored = started
         size = 0
@@ -278,9 +307,6 @@ class OutputWriter:
             stored, size = time.perf_counter(), len(data)
         self._spans("compress", started, encoded, chunk.nbytes)
         self._spans("write", encoded, stored, size)
-        with self._lock:
-            self._spare.append(chunk)
-            self._waiting_bytes -= chunk.nbytes
 
     def _fill(self, name: str) -> float | None:
         return self.schema.variables[name].fill

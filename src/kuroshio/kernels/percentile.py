@@ -1,23 +1,16 @@
 """The exact mean and percentiles of sliding windows, a tile of cells at a time, on the processor.
 
+Two ways, equal to the last bit: sorted lists (list_windows), quick where the percentile is near an
+end of the pool and a tile has no gaps of its own, and bit planes (plane_windows) for all else.
+
 Ladder of versions (30 years, 11-day window, int16 codes, thousand cells/s a core for a 92-day
 season; the first attempts that led here): NumPy partition of gathered windows about 4; plain Numba
 loops 40; explicit vectors, all 15 planes, the second statistic by a second walk of all planes 310.
-This one takes keys from each cell's own minimum and walks only planes that differ, and finds the
-next order statistic in a walk that begins where it parts from the first; benchmarks/compute.py
-measures it.
+benchmarks/compute.py measures what is here.
 
-A *tile* is as many cells as a vector has 32-bit lanes. For a batch of days of year:
-
-1. `extremes`  smallest and largest key of each cell: keys are taken from the smallest, so that only
-   the planes which differ are walked (about 10 of 16 for sea surface temperature);
-2. `transpose` the 32 or fewer keys of each *word* (one a year) to planes, with a mask of the valid
-   ones and their sum;
-3. `percentile` and `mean` for each day of year from its window's words.
-
-A tile without a single value (land) costs its extremes. Keys are unsigned, 0 meaning missing, and
-sort like the values: see keys.py. Results are float32 departures from a `reference` value of the
-cell, so that what is averaged later was not rounded at 300 K.
+Keys are unsigned, 0 meaning missing, and sort like the values: see keys.py. Results are float32
+departures from a `reference` value of the cell, so that what is averaged later was not rounded at
+300 K.
 """
 
 from __future__ import annotations
@@ -32,22 +25,42 @@ from numba import njit
 
 from ..device import llvm
 from ..device.llvm import native_lanes
-from ..keys import KEY_BITS
-from . import bitplanes, percentile_select, percentile_vectors, vector_keys
-from .percentile_select import mean, percentile
-from .percentile_vectors import MISSING_SEEN, extremes, transpose
+from ..keys import AFFINE16, KEY_BITS
+from . import (
+    bitplanes,
+    list_windows,
+    percentile_lists,
+    percentile_select,
+    percentile_vectors,
+    plane_windows,
+    toplists,
+    vector_keys,
+)
+from .list_windows import HIGHEST, LOWEST, NEITHER, windows_by_lists
+from .plane_windows import windows_by_planes
 
-SOURCES = (bitplanes, llvm, percentile_select, percentile_vectors, vector_keys)
+SOURCES = (
+    bitplanes, list_windows, llvm, percentile_lists, percentile_select, percentile_vectors,
+    plane_windows, toplists, vector_keys,
+)  # fmt: skip
 
 
 def tile_cells() -> int:
-    """Cells of a tile; rows of keys and results are padded to whole tiles."""
-    return native_lanes()
+    """Cells of a tile: the 16-bit lanes of a vector. Buffers are padded to whole tiles."""
+    return 2 * native_lanes()
 
 
-def compiled_for(kind: int, words: int, years: int) -> Any:
-    """The kernel for a kind of key, `words` a window and `years` a word (see `compiled`)."""
-    return compiled(kind, words, years, _source_stamp())
+def compiled_for(kind: int, words: int, years: int, quantiles: np.ndarray) -> tuple[Any, Any]:
+    """The kernel for a kind of key, `words` a window and `years` a word (see `compiled`).
+
+    Returns it and the `sides` to call it with.
+    """
+    sides, longest = list_windows.sides_of(quantiles, words * years)
+    if kind != AFFINE16:
+        sides[:], longest = NEITHER, 0
+    longest = max(longest, years) if longest else 0
+    highest, lowest = (longest if (sides == side).any() else 0 for side in (HIGHEST, LOWEST))
+    return compiled(kind, words, years, highest, lowest, _source_stamp()), sides
 
 
 @functools.cache
@@ -58,84 +71,72 @@ def _source_stamp() -> int:
 
 
 @functools.cache
-def compiled(kind: int, words: int, years: int, stamp: int) -> Any:
+def compiled(kind: int, words: int, years: int, highest: int, lowest: int, stamp: int) -> Any:
     """The kernel for one kind of key, words a window and years a word.
 
+    highest, lowest  length of the lists of the largest and smallest values, 0 for none
+
     The integers are compile-time constants. Numba hashes them into its cache on disk; `stamp`
-    stands there for the sources of the emitters, which Numba does not watch.
+    stands there for the sources of what is inlined, which Numba does not watch.
     """
     lanes = native_lanes()
     bits = KEY_BITS[kind]
 
     @njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
     def run(
-        keys, first, last, live, word_rows, first_word, gaps, quantiles, least, scale, offset,
-        reference, results, result_rows, counts,
+        keys, first, last, live, word_rows, first_word, step, gaps, quantiles, sides, least, scale,
+        offset, reference, results, result_rows, counts,
     ):  # fmt: skip
         """Tiles `first` to `last` of a batch.
 
-        keys (row, cell); live (row numbers,), word_rows (word, year), first_word (doy,), least
-        (doy,), result_rows (doy,): as in archive.plan.Batch; quantiles (q,) from 0 to 1; reference
-        (cell,); results (q + 1, row, cell): the percentiles and then the mean; counts (doy, cell).
+        keys (row, cell); live (row numbers,), word_rows (word, year), first_word (doy,), gaps,
+        least (doy,), result_rows (doy,): as in archive.plan.Batch; step, the words by which a
+        window moves; quantiles (q,) from 0 to 1, sides (q,) of list_windows; reference (cell,);
+        results (tile, q + 1, row, cell of the tile): the percentiles and then the mean; counts
+        (doy, cell).
         """
         _ = stamp
         n_words = word_rows.shape[0]
-        vector = 4 * lanes
-        scratch = np.empty(vector * (n_words * (bits + 3) + 4) + 64, np.uint8)
-        base = (scratch.ctypes.data + 63) // 64 * 64
-        valid = base + 2 * vector
-        total = valid + n_words * vector
-        planes = total + n_words * 2 * vector
-        stride = keys.strides[0]
-        key0, live0, rows0 = keys.ctypes.data, live.ctypes.data, word_rows.ctypes.data
-        results0, counts0, reference0 = (
-            results.ctypes.data,
-            counts.ctypes.data,
-            reference.ctypes.data,
-        )
-        for tile in range(first, last):
-            cell = tile * lanes
-            here = key0 + cell * bits // 8
-            about = reference0 + cell * 4
-            top = extremes(lanes, kind, here, stride, live0, live.size, base)
-            if top < 0:
-                for d in range(first_word.size):
-                    results[: quantiles.size + 1, result_rows[d], cell : cell + lanes] = np.nan
-                    counts[d, cell : cell + lanes] = 0
-                continue
-            missing = gaps or top >= MISSING_SEEN
-            top %= MISSING_SEEN
+        vectors = plane_windows.scratch_vectors(bits, n_words)
+        word_valid = np.zeros(n_words, np.int64)
+        sizes = np.zeros(first_word.size, np.int64)
+        if highest or lowest:
+            longest = max(highest, lowest)
+            vectors = max(vectors, list_windows.scratch_vectors(words, longest, n_words))
             for w in range(n_words):
-                rows = rows0 + w * word_rows.strides[0]
-                to, there, summed = (
-                    planes + w * bits * vector,
-                    valid + w * vector,
-                    total + w * 2 * vector,
-                )
-                if missing:
-                    transpose(
-                        lanes, kind, years, 1, here, stride, rows, base, to, there, summed,
-                        scale, offset,
-                    )  # fmt: skip
-                else:
-                    transpose(
-                        lanes, kind, years, 0, here, stride, rows, base, to, there, summed,
-                        scale, offset,
-                    )  # fmt: skip
+                word_valid[w] = np.count_nonzero(word_rows[w])
             for d in range(first_word.size):
-                w = first_word[d]
-                enough = np.int32(max(least[d], 1))
-                start, there = planes + w * bits * vector, valid + w * vector
-                out = results0 + result_rows[d] * results.strides[1] + cell * 4
-                n = counts0 + d * counts.strides[0] + cell * 4
-                mean(
-                    lanes, kind, words, there, total + w * 2 * vector, base, enough, scale, offset,
-                    about, out + quantiles.size * results.strides[0], n,
+                sizes[d] = word_valid[first_word[d] : first_word[d] + words].sum()
+        space = np.empty(4 * lanes * vectors + 64, np.uint8)
+        scratch = (space.ctypes.data + 63) // 64 * 64
+        skip = scratch - space.ctypes.data
+        wanted = np.empty(quantiles.size, np.bool_)
+        for tile in range(first, last):
+            even = True
+            wanted[:] = True
+            if highest:
+                space[skip : skip + 4 * lanes * highest] = 0
+                even = windows_by_lists(
+                    lanes, years, words, highest, HIGHEST, sides, quantiles, keys, tile, word_rows,
+                    word_valid, step, first_word, sizes, least, scratch, scale, offset, reference,
+                    results, result_rows, counts,
                 )  # fmt: skip
-                for q in range(quantiles.size):
-                    percentile(
-                        lanes, kind, words, start, there, top, base, quantiles[q], enough,
-                        scale, offset, about, n, out + q * results.strides[0],
-                    )  # fmt: skip
+            if lowest and even:
+                space[skip : skip + 4 * lanes * lowest] = 0
+                even = windows_by_lists(
+                    lanes, years, words, lowest, LOWEST, sides, quantiles, keys, tile, word_rows,
+                    word_valid, step, first_word, sizes, least, scratch, scale, offset, reference,
+                    results, result_rows, counts,
+                )  # fmt: skip
+            if even and (highest or lowest):
+                wanted = sides == NEITHER
+            if not wanted.any():
+                continue
+            for half in range(2):
+                windows_by_planes(
+                    lanes, kind, bits, years, words, wanted, quantiles, keys, tile, half, live,
+                    word_rows, gaps, first_word, least, scratch, scale, offset, reference, results,
+                    result_rows, counts,
+                )  # fmt: skip
 
     return run

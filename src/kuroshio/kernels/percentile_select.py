@@ -6,8 +6,6 @@ intrinsic is here.
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -15,7 +13,7 @@ from numba.extending import intrinsic
 from ..device.llvm import Emitter
 from ..keys import AFFINE16, KEY_BITS
 from . import bitplanes
-from .vector_keys import decode, literal_values
+from .vector_keys import decode, literal_values, store_departure
 
 
 @intrinsic(prefer_literal=True)
@@ -117,7 +115,7 @@ def percentile(
         exact = builder.fcmp_ordered("==", weight, o.reals(0.0))  # rank + 1 may not exist
         result = builder.select(exact, low, between)
         enough = builder.icmp_signed(">=", n, o.splat(least))
-        _store(o, enough, result, reference, out)
+        store_departure(o, enough, result, reference, out)
         return context.get_dummy_value()
 
     args = (
@@ -158,12 +156,11 @@ def mean(
         o.store(n, counts)
         real_n = builder.sitofp(n, reals)
         if kind_ == AFFINE16:
-            summed = o.const(0)
+            lowest = o.widen(o.load(base, kind=o.vector(bits)), 32)
+            summed = builder.mul(n, lowest)
             for w in range(words_):
                 summed = o.add(summed, o.load(total, 8 * lanes_ * w))
-            mean = builder.fdiv(builder.uitofp(summed, reals), real_n)
-            lowest = builder.uitofp(o.load(base, kind=o.vector(bits)), reals)
-            key = builder.fadd(mean, lowest)
+            key = builder.fdiv(builder.uitofp(summed, reals), real_n)
             mean = decode(o, key, kind_, o.splat(scale), o.splat(offset))
         else:
             real_sum = o.reals(0.0)
@@ -171,16 +168,8 @@ def mean(
                 part = o.load(total, 8 * lanes_ * w, reals)
                 real_sum = builder.fadd(real_sum, part)
             mean = builder.fdiv(real_sum, real_n)
-        _store(o, builder.icmp_signed(">=", n, o.splat(least)), mean, reference, out)
+        store_departure(o, builder.icmp_signed(">=", n, o.splat(least)), mean, reference, out)
         return context.get_dummy_value()
 
     args = (lanes, kind, words, valid, total, base, least, scale, offset, reference, out, counts)
     return types.void(*args), codegen
-
-
-def _store(o: Emitter, where: Any, result: Any, reference: Any, out: Any) -> None:
-    """Store `result` less the float32 reference, NaN where the one-bit lanes `where` are clear."""
-    floats = ir.VectorType(ir.FloatType(), o.lanes)
-    about = o.b.fpext(o.load(reference, kind=floats), result.type)
-    single = o.b.fptrunc(o.b.fsub(result, about), floats)
-    o.store(o.b.select(where, single, ir.Constant(floats, [float("nan")] * o.lanes)), out)

@@ -1,8 +1,8 @@
 """Running means over days of year, and a cell's reference value: what follows the percentile.
 
-Results arrive as float32 departures from the cell's reference. A batch of outputs is averaged in
-one pass: the first by a sum over its window, each next by the day that enters less the day that
-leaves, in float64, so that nothing accumulates from batch to batch.
+Results arrive as float32 departures from the cell's reference, a tile's days together. Outputs are
+averaged in one pass: the first by a sum over its window, each next by the day that enters less the
+day that leaves, in float64, so that nothing accumulates from batch to batch.
 """
 
 from __future__ import annotations
@@ -12,72 +12,77 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-_CELLS = 512  # a stretch whose running sums stay in the first cache
 _OUTWEIGHS = 1e6  # a value that leaves a sum so much smaller than itself took digits along
 _TRIED = 17  # days in which a cell's reference is looked for
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def running_mean(results, rows, reference, runs, first, last, out):
-    """Mean over result rows `rows` (output, day) plus the reference, for cells first to last.
+def running_mean(results, statistic, rows, reference, runs, first, last, out):
+    """Mean over result rows `rows` (output, day) plus the reference, for grid cells first to last.
 
-    results (row, cell) float32, reference (cell,) float32; out (output, grid cell) float32, written
-    at the places that `runs` (run, 3) gives the cells (see archive.sea.Runs) and NaN between them.
-    NaN in any day of a window makes its mean NaN. What is so large (or infinite) that a sum cannot
-    forget it is no more in the sum once it has left: that is made anew.
+    results (tile, statistic, row, cell of the tile) and reference (cell,) are float32; `runs`
+    (run, 3) says which cells of the grid they are (see archive.sea.Runs). out (output, grid cell
+    from first on) float32, NaN at cells that are in no run.
+
+    NaN in any day of a window makes its mean NaN. What a sum cannot forget, because it is not
+    finite or so large, is no more in the sum once it has left: that is made anew.
     """
     width = rows.shape[1]
+    tile = results.shape[3]
     slides = np.zeros(rows.shape[0], np.bool_)
     for o in range(1, rows.shape[0]):
-        slides[o] = True
+        slides[o] = width > 1
         for k in range(width - 1):
             slides[o] &= rows[o, k] == rows[o - 1, k + 1]
-    total = np.empty(_CELLS, np.float64)
-    holes = np.empty(_CELLS, np.int32)
+    total = np.empty(tile, np.float64)
+    done = first
     for r in range(runs.shape[0]):
-        begin = max(first, runs[r, 2])
-        end = min(last, runs[r, 2] + runs[r, 1])
-        shift = runs[r, 0] - runs[r, 2]
-        if begin == runs[r, 2] and begin < end:  # what lies between the runs is missing
-            out[:, runs[r - 1, 0] + runs[r - 1, 1] if r else 0 : runs[r, 0]] = np.nan
-        if end == runs[r, 2] + runs[r, 1] and begin < end and r == runs.shape[0] - 1:
-            out[:, runs[r, 0] + runs[r, 1] :] = np.nan
-        for start in range(begin, end, _CELLS):
-            n = min(_CELLS, end - start)
+        start, shift = runs[r, 0], runs[r, 0] - runs[r, 2]
+        begin, end = max(first, start), min(last, start + runs[r, 1])
+        if begin >= end:
+            continue
+        out[:, done - first : begin - first] = np.nan
+        done = end
+        for t in range((begin - shift) // tile, -(-(end - shift) // tile)):
+            at = t * tile + shift  # the tile's first cell on the grid
+            low, high = max(begin - at, 0), min(end - at, tile)
             for o in range(rows.shape[0]):
-                if slides[o]:
-                    enter = results[rows[o, width - 1], start : start + n]
-                    leave = results[rows[o - 1, 0], start : start + n]
-                    exact = True
-                    for i in range(n):
-                        a, b = enter[i], leave[i]
-                        gone = np.float64(b if b == b else 0.0)
-                        total[i] += np.float64(a if a == a else 0.0) - gone
-                        holes[i] += np.int32(a != a) - np.int32(b != b)
-                        exact &= abs(gone) <= _OUTWEIGHS * abs(total[i])
-                    if not exact:
-                        for i in range(n):
-                            b = leave[i]
-                            gone = np.float64(b if b == b else 0.0)
-                            if not abs(gone) <= _OUTWEIGHS * abs(total[i]):
-                                total[i] = 0.0
-                                for k in range(width):
-                                    a = results[rows[o, k], start + i]
-                                    total[i] += np.float64(a if a == a else 0.0)
-                else:
-                    total[:n] = 0.0
-                    holes[:n] = 0
-                    for k in range(width):
-                        enter = results[rows[o, k], start : start + n]
-                        for i in range(n):
-                            a = enter[i]
-                            total[i] += np.float64(a if a == a else 0.0)
-                            holes[i] += np.int32(a != a)
-                about = reference[start : start + n]
-                to = out[o, start + shift : start + shift + n]
-                for i in range(n):
-                    mean = total[i] / width + np.float64(about[i])
-                    to[i] = np.float32(mean if holes[i] == 0 else np.nan)
+                days = results[t, statistic]
+                if not slides[o] or not _slide(
+                    total, days[rows[o, width - 1]], days[rows[o - 1, 0]]
+                ):
+                    _sum(total, days, rows[o])
+                about = reference[t * tile + low : t * tile + high]
+                _finish(total[low:high], width, about, out[o, at + low - first :])
+    out[:, done - first :] = np.nan
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _slide(total, enter, leave):
+    """total += enter - leave; False if that is not good enough for some cell."""
+    bad = 0
+    for i in range(total.size):
+        a, b = np.float64(enter[i]), np.float64(leave[i])
+        t = total[i] + (a - b)
+        total[i] = t
+        forgets = (abs(b) <= _OUTWEIGHS * abs(t)) | ((t != t) & (abs(b) < np.inf))
+        bad += not (forgets | (a != a))
+    return bad == 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _sum(total, results, rows):
+    total[:] = 0.0
+    for k in range(rows.size):
+        day = results[rows[k]]
+        for i in range(total.size):
+            total[i] += np.float64(day[i])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _finish(total, width, reference, out):
+    for i in range(total.size):
+        out[i] = np.float32(total[i] / width + np.float64(reference[i]))
 
 
 def reference_values(keys: Any, buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:

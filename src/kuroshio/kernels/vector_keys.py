@@ -28,6 +28,14 @@ def decode(o: Emitter, key: Any, kind: int, scale: Any, offset: Any) -> Any:
     return number if bits == 64 else b.fpext(number, ir.VectorType(ir.DoubleType(), o.lanes))
 
 
+def store_departure(o: Emitter, where: Any, result: Any, reference: Any, out: Any) -> None:
+    """Store `result` less the float32 reference, NaN where the one-bit lanes `where` are clear."""
+    floats = ir.VectorType(ir.FloatType(), o.lanes)
+    about = o.b.fpext(o.load(reference, kind=floats), result.type)
+    single = o.b.fptrunc(o.b.fsub(result, about), floats)
+    o.store(o.b.select(where, single, ir.Constant(floats, [float("nan")] * o.lanes)), out)
+
+
 def literal_values(*kinds: Any) -> tuple[int, ...] | None:
     """The values of literal integer types, or None while Numba still offers plain ones."""
     if all(isinstance(k, types.IntegerLiteral) for k in kinds):
