@@ -12,6 +12,7 @@ from ..errors import Refusal
 from ..keys import AFFINE16, AFFINE32, FLOAT32, FLOAT64, Keys
 from .model import Archive, Packing
 from .sea import ValueOnLand
+from .shuffled_keys import shuffled_int16_keys
 
 # Scales and offsets that real archives store floats in, tried in this order.
 _DECIMALS = ((0.01, 0.0), (0.01, 273.15), (0.001, 0.0), (0.001, 273.15), (0.1, 0.0), (0.1, 273.15))
@@ -130,7 +131,7 @@ def shuffled_int16_to_keys(
     """
     codes = [int(m) for m in packing.missing if np.isfinite(m)]
     fill = np.uint16(codes[0] & 0xFFFF) if codes else np.uint16(0x8000)
-    lost, stray = _shuffled_int16_keys(planes[0], planes[1], fill, not codes, runs, out)
+    lost, stray = shuffled_int16_keys(planes[0], planes[1], fill, not codes, runs, out)
     if stray:
         raise ValueOnLand
     if lost:
@@ -182,31 +183,6 @@ def _int16_keys(codes, fill, none, out):
         lost |= np.uint16(key == 0) & valid
         out[i] = key * valid
     return lost != 0
-
-
-@_jit
-def _shuffled_int16_keys(low, high, fill, none, runs, out):
-    top = np.uint16(0x8000)
-    lost = np.uint16(0)
-    stray = np.uint16(0)
-    end = 0
-    for r in range(runs.shape[0] + 1):
-        start = runs[r, 0] if r < runs.shape[0] else low.size
-        between, above = low[end:start], high[end:start]
-        for i in range(between.size):
-            c = np.uint16(np.uint16(between[i]) | np.uint16(np.uint16(above[i]) << np.uint16(8)))
-            stray |= np.uint16(c != fill) | np.uint16(none)
-        if r == runs.shape[0]:
-            break
-        end = start + runs[r, 1]
-        a, b, to = low[start:end], high[start:end], out[runs[r, 2] : runs[r, 2] + runs[r, 1]]
-        for i in range(a.size):
-            c = np.uint16(np.uint16(a[i]) | np.uint16(np.uint16(b[i]) << np.uint16(8)))
-            valid = np.uint16(c != fill) | np.uint16(none)
-            key = np.uint16(c ^ top)
-            lost |= np.uint16(key == 0) & valid
-            to[i] = key * valid
-    return lost != 0, stray != 0
 
 
 @_jit

@@ -9,6 +9,7 @@ from ..errors import Refusal
 from ..request import SHORT_BASELINE_YEARS, Request
 from .model import Archive
 
+OUTPUTS_TOGETHER = 24  # days of year smoothed in one go, about
 NEVER = np.iinfo(np.int64).max // 2
 
 
@@ -134,10 +135,16 @@ class Needs:
         return result
 
     def of_results(self, batch: np.ndarray) -> tuple[dict[int, int], dict[int, int], np.ndarray]:
-        """First and last batch of each template day's result, and when each output is finished."""
+        """First and last batch of each template day's result, and when each output is handed over.
+
+        That is some batches after it is complete, with the outputs of others: a longer run of
+        outputs reads less of the results around it.
+        """
         days = np.flatnonzero(self._place >= 0)
         ready = np.where(self._place >= 0, batch[self._place], -1)
-        finished = ready[self.averaged].max(axis=1)
+        together = max(OUTPUTS_TOGETHER // int(np.bincount(batch).max()), 1)
+        complete = ready[self.averaged].max(axis=1)
+        finished = np.minimum((complete // together + 1) * together - 1, batch[-1])
         end = ready.copy()
         if self.leap_day:
             end[[cal.LEAP_DAY - 1, cal.LEAP_DAY + 1]] = ready[cal.LEAP_DAY]
