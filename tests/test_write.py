@@ -67,10 +67,10 @@ def random_output(schema, seed):
     return values
 
 
-def runs_of_days(schema, name, chunk_days, lengths=itertools.repeat(1)):
+def runs_of_days(schema, name, chunk_days, lengths=None):
     """(position of the first day, index of the days) of every run to put, none across a chunk."""
     doys, *further = schema.shape(name)[: -len(schema.cell_dims)]
-    lengths = iter(lengths)
+    lengths = lengths or itertools.repeat(1)
     for which in np.ndindex(*further):
         at = 0
         while at < doys:
@@ -80,7 +80,6 @@ def runs_of_days(schema, name, chunk_days, lengths=itertools.repeat(1)):
 
 
 def write_all(writer, schema, values, bands=(slice(None),), order=list, lengths=None):
-    lengths = lengths or itertools.repeat(1)
     for band in bands:
         for name in schema.variables:
             for at, days in order(list(runs_of_days(schema, name, writer.days, lengths))):

@@ -87,7 +87,7 @@ def _watch(reading: int, over: threading.Event) -> None:
     os.close(reading)
     if not heard or over.wait(PATIENCE_S):
         return
-    writing = sys.modules.get("kuroshio.archive.write_chunks")
+    writing = sys.modules.get("kuroshio.archive.part")
     if writing is not None:
         writing.remove_unfinished()
     complain(FAREWELL)

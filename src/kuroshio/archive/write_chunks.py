@@ -14,8 +14,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import math
-import os
-import secrets
 import shutil
 import threading
 import time
@@ -29,13 +27,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import Refusal
+from . import part
 from .describe import OutputVariable, Schema, storable
 from .model import Spans
 from .sizes import size_text
 
 IN_FLIGHT_BYTES = 64 << 20  # complete chunks that wait for a thread
-_PATIENCE = 100  # tries to give an output its name while others do the same
-_unfinished: set[Path] = set()  # hidden siblings of outputs under way in this process
 
 
 class Store(Protocol):
@@ -83,8 +80,7 @@ class OutputWriter:
         self.days, self.band_rows = chunks[:2]
         self._spans = spans or _unseen
         self._late_attrs: dict[str, str] = {}
-        # A name of its own, so that runs into the same output never touch each other's.
-        self._part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        self._part = part.begin(path)
         self._pool = pool
         self._lock = threading.Lock()
         self._groups: dict[tuple[str, tuple[int, ...], int], _Group] = {}
@@ -94,7 +90,6 @@ class OutputWriter:
         self._waiting_bytes = 0
         self._error: BaseException | None = None
         self._open = False
-        _unfinished.add(self._part)
         try:
             self._store: Store = _shielded(make_store, self._part, schema, chunks)
         except BaseException as error:
@@ -187,8 +182,7 @@ class OutputWriter:
                 raise RuntimeError(f"{name}, chunk {lead}, rows from {start}: days are missing")
             self._open = False
             _shielded(self._store.finish, self._late_attrs)
-            _replace(self._part, self.path)
-            _unfinished.discard(self._part)
+            part.rename(self._part, self.path)
         except BaseException as error:
             self._open = True
             self.abort()
@@ -313,8 +307,7 @@ class OutputWriter:
 
     def _discard(self) -> None:
         with contextlib.suppress(OSError):  # the folder is gone, or read-only by now
-            _remove(self._part)
-        _unfinished.discard(self._part)
+            part.discard(self._part)
 
     def _raise_if_failed(self) -> None:
         if self._error is not None:
@@ -349,13 +342,6 @@ def _shielded(task: Callable[..., Any], *args: Any) -> Any:
         return thread.submit(task, *args).result()
 
 
-def remove_unfinished() -> None:
-    """Remove what outputs under way have written: for a process that ends without unwinding."""
-    for part in list(_unfinished):
-        with contextlib.suppress(OSError):
-            _remove(part)
-
-
 def _unseen(stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
     """Spans that nobody asked for."""
 
@@ -365,41 +351,3 @@ def _all_fill(chunk: np.ndarray, fill: float | None) -> bool:
     if fill is None or chunk.flat[0] == chunk.flat[0]:
         return False
     return bool(np.isnan(chunk).all())
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _replace(part: Path, path: Path) -> None:
-    """Give the finished output its name; an old folder makes way first and goes last.
-
-    Several runs may do so at once: the last one's output stays.
-    """
-    old = part.with_suffix(".old")
-    for _ in range(_PATIENCE):
-        if not path.is_dir():
-            try:
-                os.replace(part, path)
-            except OSError as error:
-                if error.errno in (errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST):
-                    continue  # another run was quicker
-                raise
-            break
-        with contextlib.suppress(FileNotFoundError):  # another run has just moved it away
-            os.rename(path, old)
-            try:
-                os.rename(part, path)
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                    os.rename(old, path)
-                    raise
-                shutil.rmtree(old, ignore_errors=True)  # it was replaced by another run already
-                continue
-            break
-    else:
-        raise OSError(errno.EBUSY, "other programs keep replacing it")
-    shutil.rmtree(old, ignore_errors=True)
