@@ -17,8 +17,8 @@ LINE_BYTES = 64
 
 # Rates of one ordinary thread, only to weigh cuts against each other.
 _DECODE_BYTES_PER_S = 1e9
-_TRANSPOSE_S = 7e-9  # a cell and word
-_FRESH_MEMORY_S_PER_GB = 1.0
+_WORD_S_PER_BYTE = 1.5e-9  # a cell and word, by the bytes of its keys
+_FRESH_MEMORY_S_PER_GB = 2.0
 
 
 def choose(needs: Needs, layout: Layout, memory_bytes: int) -> Plan:
@@ -102,10 +102,11 @@ class _Sizes:
     def cost(self, plan: Plan) -> float:
         """Seconds of an imagined thread; fresh memory costs time, too."""
         words = self.needs.windows.steps.shape[1]
-        transposed = plan.computed * (1 + (words - 1) / plan.batch) * self.needs.archive.grid.cells
+        cells, key_bytes = self.needs.archive.grid.cells, self.layout.key_bytes
+        prepared = plan.computed * (1 + (words - 1) / plan.batch) * cells * key_bytes
         return (
             plan.read_bytes / _DECODE_BYTES_PER_S
-            + transposed * _TRANSPOSE_S
+            + prepared * _WORD_S_PER_BYTE
             + plan.memory_bytes / 1e9 * _FRESH_MEMORY_S_PER_GB
         )
 

@@ -1,4 +1,4 @@
-"""The hidden sibling that an output is written to, until it is whole and takes the output's name."""
+"""The hidden sibling that an output is written to until it is whole and takes the name."""
 
 from __future__ import annotations
 
