@@ -184,7 +184,7 @@ def test_corrupt_cache_is_made_anew(days, cache, scanned, how):
         database.close()
     else:
         with sqlite3.connect(path) as database:
-            database.execute("UPDATE file SET storage = '[1', chunks = x'00'")
+            database.execute("UPDATE file SET packing = '[1', ranges = x'00'")
         database.close()
     same(first, open_archive(days))
     scanned.clear()
