@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -183,13 +184,18 @@ class Job:
 
     def _check_not_an_input(self, archive: Archive) -> None:
         if self.output is None or not os.path.exists(self.output):
-            return  # the usual case, and looking up ten thousand files takes a moment
-        output = os.path.realpath(self.output)
-        if any(os.path.realpath(source) == output for source in archive.sources):
-            raise Refusal(
-                f"The output {self.output} is one of the files to be read, and would be replaced. "
-                "Choose another name."
-            )
+            return
+        found, output = os.stat(self.output), os.path.realpath(self.output)
+        for source in archive.sources:
+            with contextlib.suppress(OSError):  # a word for what is no file
+                # Ten thousand paths take long to resolve.
+                if not os.path.samestat(os.stat(source), found):
+                    continue
+                if os.path.realpath(source) == output:
+                    raise Refusal(
+                        f"The output {self.output} is one of the files to be read, and would be "
+                        "replaced. Choose another name."
+                    )
 
     @property
     def budget_bytes(self) -> int:
@@ -210,7 +216,6 @@ class Job:
         threads = available_threads() if self.threads is None else self.threads
         if threads < 1:
             raise Refusal(f"{threads} threads were asked for; give 1 or more, or nothing for all.")
-        self._check_not_an_input(archive)
         if self.output is not None and not archive.grid.dims:
             raise Refusal(
                 "A single series, without any dimension of cells, is not written as it is made. "
@@ -230,6 +235,7 @@ class Job:
             if self.output is None:
                 made["memory"] = _Memory(schema)
                 return made["memory"]
+            self._check_not_an_input(archive)
             shape = archive.grid.shape
             chunks = list(choose_cell_chunks(shape))
             if plan.blocks > 1:  # chunks must not straddle blocks

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import shlex
 import sys
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from .collector import collector_paused
 from .errors import Refusal
 from .messages import note
 from .request import Request, parse_doys
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .archive.model import Archive
 
 
-@collector_paused()  # from the first import on
 def climatology(arguments: argparse.Namespace) -> None:
+    gc.disable()  # what is imported and learned of files stays: garbage is looked for in vain
     from .account import Account
     from .api import Job
     from .bar import Bar
@@ -52,8 +52,8 @@ def climatology(arguments: argparse.Namespace) -> None:
         show_account(arguments.output, done)
 
 
-@collector_paused()
 def plan(arguments: argparse.Namespace) -> None:
+    gc.disable()
     from .account import Account
     from .api import Job
     from .bar import Bar

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -39,8 +38,7 @@ class Form(NamedTuple):
     storage: Storage
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(NamedTuple):
     """One file: its form, its dates, its packing, and where its chunks lie.
 
     `seconds` (int64, one a time step) counts from 1970-01-01 in the layout's calendar; `ranges`
