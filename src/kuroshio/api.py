@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from time import perf_counter
@@ -185,17 +185,13 @@ class Job:
     def _check_not_an_input(self, archive: Archive) -> None:
         if self.output is None or not os.path.exists(self.output):
             return
-        found, output = os.stat(self.output), os.path.realpath(self.output)
-        for source in archive.sources:
-            with contextlib.suppress(OSError):  # a word for what is no file
-                # Ten thousand paths take long to resolve.
-                if not os.path.samestat(os.stat(source), found):
-                    continue
-                if os.path.realpath(source) == output:
-                    raise Refusal(
-                        f"The output {self.output} is one of the files to be read, and would be "
-                        "replaced. Choose another name."
-                    )
+        output = os.path.realpath(self.output)
+        # Ten thousand paths take long to resolve: only those of the same file are.
+        if any(os.path.realpath(source) == output for source in _same_file(archive, output)):
+            raise Refusal(
+                f"The output {self.output} is one of the files to be read, and would be replaced. "
+                "Choose another name."
+            )
 
     @property
     def budget_bytes(self) -> int:
@@ -270,6 +266,15 @@ class Job:
             result.plan, result.keys, made["schema"], fields, account, seconds, skipped,
             [*result.plan.warnings, *warnings],
         )  # fmt: skip
+
+
+def _same_file(archive: Archive, path: str) -> Iterator[str]:
+    """The sources that are the file at this path, by whatever name."""
+    state = os.stat(path)
+    for source in archive.sources:
+        with contextlib.suppress(OSError):  # some are a word for an object in memory
+            if os.path.samestat(os.stat(source), state):
+                yield source
 
 
 class _Memory:

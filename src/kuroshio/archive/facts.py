@@ -8,7 +8,7 @@ import numpy as np
 
 from .model import Packing
 
-NO_RANGES = np.empty((0, 2), np.int64)
+Ranges = tuple[tuple[int, int], ...]
 
 
 class Storage(NamedTuple):
@@ -41,12 +41,12 @@ class Form(NamedTuple):
 class FileFacts(NamedTuple):
     """One file: its form, its dates, its packing, and where its chunks lie.
 
-    `seconds` (int64, one a time step) counts from 1970-01-01 in the layout's calendar; `ranges`
-    (int64, (chunk, 2)) gives byte offset and bytes of each chunk of `form.storage.places`.
+    `seconds` (int64, one a time step) counts from 1970-01-01 in the layout's calendar; `ranges` has
+    the byte offset and the bytes of each chunk of `form.storage.places`.
     """
 
     path: str
     form: Form
     seconds: np.ndarray
     packing: Packing
-    ranges: np.ndarray
+    ranges: Ranges = ()

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import sqlite3
+import struct
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +39,7 @@ CREATE TABLE IF NOT EXISTS file (
     PRIMARY KEY (request, folder, name)) WITHOUT ROWID;
 """
 _INT64 = np.dtype("<i8")
+_RANGE = struct.Struct("<qq")
 
 
 def cache_folder() -> Path:
@@ -102,7 +104,7 @@ class Index:
                     forms[fact.form][0],
                     fact.seconds.astype(_INT64).tobytes(),
                     _packing_text(fact.packing),
-                    fact.ranges.astype(_INT64).tobytes(),
+                    b"".join(_RANGE.pack(*each) for each in fact.ranges),
                 )
             )
         try:
@@ -165,12 +167,14 @@ class Index:
                 if number not in forms:
                     forms[number] = _form(database, number)
                 form = forms[number]
+                if len(ranges) != _RANGE.size * len(form.storage.places):
+                    raise ValueError("ranges are missing")
                 facts[path] = FileFacts(
                     path,
                     form,
                     np.frombuffer(seconds, _INT64),
                     _packing(packing),
-                    np.frombuffer(ranges, _INT64).reshape(len(form.storage.places), 2),
+                    tuple(_RANGE.iter_unpack(ranges)),
                 )
         if any(form.fingerprint not in layouts for form in forms.values()):
             raise ValueError("a layout is missing")

@@ -42,7 +42,7 @@ class Cut:
             self._storage.deflate,
             self._storage.shuffle,
         )
-        for (times, box), (offset, nbytes) in zip(self._plain, facts.ranges.tolist(), strict=True):
+        for (times, box), (offset, nbytes) in zip(self._plain, facts.ranges, strict=True):
             mine = tuple(steps[times])
             if _wanted(mine):
                 there = ByteRange(path, offset, nbytes, shape, dtype, deflate, shuffle)

@@ -12,7 +12,7 @@ from h5py import h5d, h5f
 from . import hdf5, netcdf3
 from .badfile import BadFile
 from .choose import Var
-from .facts import NO_RANGES, FileFacts, Form, Storage
+from .facts import FileFacts, Form, Ranges, Storage
 from .layout import Layout, describe
 from .likeness import Likeness
 from .packing import packing
@@ -90,7 +90,7 @@ def _facts(
     var: Var,
     times: np.ndarray,
     store: Storage,
-    ranges: np.ndarray,
+    ranges: Ranges,
     fill: dict[str, Any],
 ) -> FileFacts:
     has_fill = "_FillValue" in var.attrs or "missing_value" in var.attrs
@@ -101,10 +101,10 @@ def _facts(
     return FileFacts(path, Form(layout.fingerprint, var.shape, store), times, how, ranges)
 
 
-def _in_steps(var: Var, layout: Layout) -> tuple[Storage, np.ndarray]:
+def _in_steps(var: Var, layout: Layout) -> tuple[Storage, Ranges]:
     """Storage that only a library can read, in units of a few steps."""
     unit = hdf5.steps_of(var.shape, var.dtype.itemsize, layout.time_axis, layout.picked)
-    return Storage(unit), NO_RANGES
+    return Storage(unit), ()
 
 
 def _netcdf_fill(var: Var) -> dict[str, Any]:
