@@ -17,12 +17,13 @@ class Cut:
     """How files of one form are cut into pieces: worked out once for all of them."""
 
     def __init__(self, form: Form, layout: Layout) -> None:
-        self.layout, self._storage = layout, form.storage
+        self.layout, self._start, store = layout, form.storage.start, form.storage
         time, cells = layout.time_axis, layout.cell_axes
         kept = cells if time is None else (time, *cells)
-        self._chunk = tuple(form.storage.chunk[i] for i in kept)
-        self._raw_shape = self._chunk if time is not None else (1, *self._chunk)
-        starts = [tuple(place[i] for i in kept) for place in form.storage.places]
+        self._chunk = tuple(store.chunk[i] for i in kept)
+        raw_shape = self._chunk if time is not None else (1, *self._chunk)
+        self._stored = (raw_shape, layout.dtype.str, store.deflate, store.shuffle)
+        starts = [tuple(place[i] for i in kept) for place in store.places]
         self._plain = [(self._times(s), _box(layout, s, self._chunk)) for s in starts]
         size = tuple(form.shape[i] for i in kept)
         self._others: list[tuple[int, ...]] = []
@@ -30,39 +31,35 @@ class Cut:
             plain = set(starts)
             self._others = [s for s in _starts(size, self._chunk) if s not in plain]
 
-    def pieces(self, facts: FileFacts, steps: Sequence[int]) -> Iterator[Piece]:
+    def pieces(self, facts: FileFacts, steps: Sequence[int]) -> list[Piece]:
         """The pieces of one file.
 
         steps  archive step of each time step of the file, -1 for those not wanted; a piece without
                any wanted step is left out
         """
-        path, packing, shape = facts.path, facts.packing, self._raw_shape
-        dtype, deflate, shuffle = (
-            self.layout.dtype.str,
-            self._storage.deflate,
-            self._storage.shuffle,
-        )
+        path, packing, stored = facts.path, facts.packing, self._stored
+        found = []
         for (times, box), (offset, nbytes) in zip(self._plain, facts.ranges, strict=True):
             mine = tuple(steps[times])
-            if _wanted(mine):
-                there = ByteRange(path, offset, nbytes, shape, dtype, deflate, shuffle)
-                yield Piece(mine, box, packing, there)
+            if max(mine, default=-1) >= 0:
+                found.append(Piece(mine, box, packing, ByteRange(path, offset, nbytes, *stored)))
         for start in self._others:
             mine = tuple(steps[self._times(start)])
-            if _wanted(mine):
+            if max(mine, default=-1) >= 0:
                 box = _box(self.layout, start, self._chunk)
-                yield Piece(mine, box, packing, self._other(path, start, mine, box))
+                found.append(Piece(mine, box, packing, self._other(path, start, mine, box)))
+        return found
 
     def _other(
         self, path: str, start: tuple[int, ...], steps: Sequence[int], box: tuple[slice, ...]
     ) -> ByteRange | FileSlice:
         """Where a piece lies that is no chunk of plain bytes."""
         layout = self.layout
-        if self._storage.start < 0:
+        if self._start < 0:
             index = _index(layout, start, steps, box)
             return FileSlice(path, layout.variable, index, _time_axis(layout))
         step_bytes = layout.grid.cells * layout.dtype.itemsize
-        offset = self._storage.start + (0 if layout.time_axis is None else start[0]) * step_bytes
+        offset = self._start + (0 if layout.time_axis is None else start[0]) * step_bytes
         shape = (len(steps), *layout.grid.shape)
         return ByteRange(path, offset, len(steps) * step_bytes, shape, layout.dtype.str)
 
@@ -81,7 +78,7 @@ def array_pieces(
     size = layout.grid.shape if time is None else (len(steps), *layout.grid.shape)
     for start in _starts(size, unit):
         mine = tuple(steps[_times(layout, start, unit)])
-        if _wanted(mine):
+        if max(mine, default=-1) >= 0:
             box = _box(layout, start, unit)
             where = ArraySlice(array, _index(layout, start, mine, box), _time_axis(layout))
             yield Piece(mine, box, packing, where)
@@ -99,10 +96,6 @@ def _starts(size: Sequence[int], chunk: Sequence[int]) -> Iterator[tuple[int, ..
 def _times(layout: Layout, start: Sequence[int], chunk: Sequence[int]) -> slice:
     """The time steps of a chunk, not clipped to the array."""
     return slice(None) if layout.time_axis is None else slice(start[0], start[0] + chunk[0])
-
-
-def _wanted(steps: Sequence[int]) -> bool:
-    return max(steps, default=-1) >= 0
 
 
 def _box(layout: Layout, start: tuple[int, ...], chunk: tuple[int, ...]) -> tuple[slice, ...]:
