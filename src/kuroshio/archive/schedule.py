@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import calendar as cal
 from . import pool
-from .cut import piece_rows, stride_cells
+from .cut import stride_cells
 from .needs import NEVER, Needs
 from .plan import Batch, Block, Fill, Layout, Load, Output, Plan
 from .sea import Runs, all_cells
@@ -24,7 +24,7 @@ def block_of(
     stop = min(start + plan.block_rows, shape[0])
     cells = (stop - start) * (needs.archive.grid.cells // shape[0])
     runs = sea if sea is not None and sea.grid_cells == cells else all_cells(cells)
-    rows = piece_rows(needs)
+    rows = needs.boxes[:, 0]
     inside = (rows[:, 0] < stop) & (rows[:, 1] > start)
 
     batch_of = needs.batches(plan.batch, layout.output_days)
