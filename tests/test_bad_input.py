@@ -239,11 +239,17 @@ def test_a_short_baseline_is_a_warning(years, output):
     assert "baseline of 2 years is short" in said[0]
 
 
-def test_the_output_is_no_input(days):
+@pytest.mark.parametrize("linked", [False, True])
+def test_the_output_is_no_input(days, tmp_path, linked):
     before = (days / "d00.nc").read_bytes()
-    result = climatology(days, days / "d00.nc", "--overwrite")
-    assert_refused(result, "d00.nc is one of the files to be read")
+    output = days / "d00.nc"
+    if linked:
+        output = tmp_path / "link.nc"
+        output.symlink_to(days / "d00.nc")
+    result = climatology(days, output, "--overwrite")
+    assert_refused(result, f"{output.name} is one of the files to be read")
     assert (days / "d00.nc").read_bytes() == before
+    assert len(left_over(days)) == 12
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])

@@ -48,6 +48,23 @@ def test_help_and_version_are_quick_and_load_little():
     assert time.perf_counter() - begun < 5  # a busy machine; the benchmark is stricter
 
 
+def test_what_is_slow_to_import_waits_until_it_is_wanted(years, tmp_path):
+    """A second run of files of plain chunks, silent, begins to read without these."""
+    output = tmp_path / "c.nc"
+    assert run("plan", years).status == 0  # and the files are known from now on
+    code = (
+        "import os\n"
+        "from kuroshio.archive.read import Reader\n"
+        "def load(*_):\n"
+        "    print(*sys.modules, flush=True)\n"
+        "    os._exit(0)\n"
+        "Reader._inflate = load\n"
+    )
+    loaded = set(run("climatology", years, "-q", "-o", output, code=code).out.split())
+    assert "numba" in loaded
+    assert not loaded & {"h5py", "netCDF4", "rich", "xarray", "zarr"}
+
+
 @pytest.mark.parametrize("command", ["climatology", "plan", "info", "plot", "synth"])
 def test_every_command_has_help_with_an_example(command):
     said = run_here(command, "--help")

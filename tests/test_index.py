@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 import subprocess
@@ -184,7 +185,7 @@ def test_corrupt_cache_is_made_anew(days, cache, scanned, how):
         database.close()
     else:
         with sqlite3.connect(path) as database:
-            database.execute("UPDATE file SET storage = '[1', chunks = x'00'")
+            database.execute("UPDATE file SET packing = '[1', ranges = x'00'")
         database.close()
     same(first, open_archive(days))
     scanned.clear()
@@ -224,6 +225,20 @@ def test_cache_folder(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", "/local")
     assert index.cache_folder() == Path("/local/kuroshio/Cache")
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_the_collector_goes_on_as_before(days, running):
+    before = gc.isenabled()
+    try:
+        (gc.enable if running else gc.disable)()
+        open_archive(days)
+        assert gc.isenabled() == running
+        with pytest.raises(Refusal):
+            open_archive(days, variable="nothing of the kind")
+        assert gc.isenabled() == running
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_progress_counts_what_is_scanned(days):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from time import perf_counter
@@ -183,9 +184,10 @@ class Job:
 
     def _check_not_an_input(self, archive: Archive) -> None:
         if self.output is None or not os.path.exists(self.output):
-            return  # the usual case, and looking up ten thousand files takes a moment
+            return
         output = os.path.realpath(self.output)
-        if any(os.path.realpath(source) == output for source in archive.sources):
+        # Ten thousand paths take long to resolve: only those of the same file are.
+        if any(os.path.realpath(source) == output for source in _same_file(archive, output)):
             raise Refusal(
                 f"The output {self.output} is one of the files to be read, and would be replaced. "
                 "Choose another name."
@@ -210,7 +212,6 @@ class Job:
         threads = available_threads() if self.threads is None else self.threads
         if threads < 1:
             raise Refusal(f"{threads} threads were asked for; give 1 or more, or nothing for all.")
-        self._check_not_an_input(archive)
         if self.output is not None and not archive.grid.dims:
             raise Refusal(
                 "A single series, without any dimension of cells, is not written as it is made. "
@@ -230,6 +231,7 @@ class Job:
             if self.output is None:
                 made["memory"] = _Memory(schema)
                 return made["memory"]
+            self._check_not_an_input(archive)
             shape = archive.grid.shape
             chunks = list(choose_cell_chunks(shape))
             if plan.blocks > 1:  # chunks must not straddle blocks
@@ -264,6 +266,15 @@ class Job:
             result.plan, result.keys, made["schema"], fields, account, seconds, skipped,
             [*result.plan.warnings, *warnings],
         )  # fmt: skip
+
+
+def _same_file(archive: Archive, path: str) -> Iterator[str]:
+    """The sources that are the file at this path, by whatever name."""
+    state = os.stat(path)
+    for source in archive.sources:
+        with contextlib.suppress(OSError):  # some are a word for an object in memory
+            if os.path.samestat(os.stat(source), state):
+                yield source
 
 
 class _Memory:

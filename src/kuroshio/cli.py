@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import re
 import sys
@@ -34,6 +35,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             arguments.run(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
+        if argv is None:
+            gc.freeze()  # the process ends: what it holds need not be searched for garbage first
     except Refusal as refusal:
         complain(str(refusal))
         sys.exit(2)

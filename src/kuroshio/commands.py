@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 def climatology(arguments: argparse.Namespace) -> None:
+    gc.disable()  # what is imported and learned of files stays: garbage is looked for in vain
     from .account import Account
     from .api import Job
-    from .terminal import Bar, show_account
+    from .bar import Bar
 
     job = Job(
         _request(arguments, 366),
@@ -33,7 +34,6 @@ def climatology(arguments: argparse.Namespace) -> None:
         command="kuroshio " + shlex.join(sys.argv[1:]),
     )
     job.check()
-    gc.disable()  # tens of thousands of records of files are made, and none of them is garbage
     account = Account()
     with Bar(arguments.quiet or arguments.json) as bar:
         archive = _open(arguments, bar, account)
@@ -47,13 +47,17 @@ def climatology(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps({"output": arguments.output, **done.summary()}, indent=1))
     elif not arguments.quiet:
+        from .terminal import show_account
+
         show_account(arguments.output, done)
 
 
 def plan(arguments: argparse.Namespace) -> None:
+    gc.disable()
     from .account import Account
     from .api import Job
-    from .terminal import Bar, plan_facts, show_plan
+    from .bar import Bar
+    from .terminal import plan_facts, show_plan
 
     with Bar(arguments.json) as bar:
         archive = _open(arguments, bar, Account())
@@ -77,8 +81,8 @@ def info(arguments: argparse.Namespace) -> None:
 
 
 def plot(arguments: argparse.Namespace) -> None:
+    from .bar import Bar
     from .plot import plot_climatology
-    from .terminal import Bar
 
     doys = None if arguments.doys is None else parse_doys(arguments.doys, 366)
     point = tuple(arguments.point) if arguments.point else None
@@ -134,7 +138,7 @@ def _samples(arguments: argparse.Namespace, point: tuple, bar: Any) -> tuple:
 
 def synth(arguments: argparse.Namespace) -> None:
     from .archive.synthetic import make_archive
-    from .terminal import Bar
+    from .bar import Bar
 
     first, _, last = arguments.years.partition("-")
     if not (first.isdigit() and (last or first).isdigit()):

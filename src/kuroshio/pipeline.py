@@ -119,6 +119,7 @@ def _run(
             needs, keys, reader, crew, spans, progress or _unseen, plan.pieces * plan.blocks
         )
         started = BlockRun(means, block_of(needs, prepared.layout, plan, 0, sea))
+        means.progress("read", means.pieces_read, means.pieces)
         with open_output(plan, keys, crew.executor) as output:  # while the first pieces are read
             try:
                 started.finish(output)

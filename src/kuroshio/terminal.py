@@ -1,21 +1,11 @@
-"""What a person sees in the terminal: a progress bar, the plan, the account."""
+"""What a person sees in the terminal: the plan, the account. The progress bar is in bar.py."""
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
@@ -29,13 +19,6 @@ if TYPE_CHECKING:
     from .archive.model import Archive
     from .archive.plan import Plan
 
-_WORDS = {
-    "index": "Finding out what the files hold",
-    "compile": "Compiling kernels (first run only)",
-    "read": "Reading and computing",
-    "make": "Making files",
-    "point": "Reading the point's values",
-}
 _KEYS = {
     AFFINE16: "16-bit codes",
     AFFINE32: "32-bit codes",
@@ -57,44 +40,6 @@ _LABELS = {
     "memory_allowed_gb": "memory allowed",
     "estimated_seconds": "time",
 }
-
-
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="cyan")
-
-
-class Bar:
-    """A progress bar on standard error, a line a stage; silent if asked or where no terminal is."""
-
-    def __init__(self, quiet: bool) -> None:
-        console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),
-            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            console=console, disable=quiet or not console.is_terminal, refresh_per_second=5,
-        )  # fmt: skip
-        self._tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> Bar:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
-
-    def update(self, stage: str, done: int, total: int) -> None:
-        """Stage `stage` has done `done` of `total` pieces."""
-        if self._progress.disable:
-            return
-        if stage not in self._tasks:
-            self._tasks[stage] = self._progress.add_task(_WORDS[stage], total=total)
-        self._progress.update(self._tasks[stage], completed=done, total=total)
 
 
 class Output(Console):

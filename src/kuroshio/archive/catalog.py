@@ -11,24 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..collector import collector_paused
 from ..errors import Refusal
 from .badfile import BadFile
-from .facts import FileFacts
+from .facts import FileFacts, Form
 from .index import Index, request_key
 from .layout import Layout
 from .model import Archive
-from .pieces import file_pieces
-from .scan import Scanner, size_and_mtime
+from .pieces import Cut
 from .sources import find_sources
 from .timeline import DUPLICATES, Part, assemble
-from .workers import Result, scan_here, scan_in_workers
+
+if TYPE_CHECKING:
+    from .workers import Result
 
 Progress = Callable[[int, int], None]
 MANY_FILES = 500  # from so many on, worker processes are worth their start
 
 
+@collector_paused()
 def open_archive(
     source: Any,
     *,
@@ -107,15 +110,16 @@ def _file_parts(
     if not paths:
         return [], []
     facts, layouts, bad = _scan_all(paths, variable, select, skip_bad, cache, progress)
-    parts = [
-        Part(
-            path,
-            layouts[fact.fingerprint],
-            fact.seconds,
-            partial(file_pieces, fact, layouts[fact.fingerprint]),
-        )
-        for path, fact in ((path, facts[path]) for path in paths if path in facts)
-    ]
+    cuts: dict[Form, Cut] = {}
+    parts = []
+    for path in paths:
+        fact = facts.get(path)
+        if fact is None:
+            continue
+        cut = cuts.get(fact.form)
+        if cut is None:
+            cut = cuts[fact.form] = Cut(fact.form, layouts[fact.form.fingerprint])
+        parts.append(Part(path, cut.layout, fact.seconds, partial(cut.pieces, fact)))
     return parts, [f"{path}: {bad[path]}" for path in paths if path in bad]
 
 
@@ -139,15 +143,13 @@ def _scan_all(
     for path in paths:
         done += 1
         known, shapes = _known(index, [path], variable, select)
-        scan = Scanner(variable, select)
+        layouts.update(shapes)
         found: Result | None = known.get(path)
         if found is None:
-            found = _run(scan_here(scan, [path]), index, scan.layouts, variable, select)[path]
-            shapes = scan.layouts
+            found = _scan([path], index, layouts, variable, select)[path]
         if isinstance(found, FileFacts):
             facts[path] = found
-            layouts.update(shapes)
-            variable = layouts[found.fingerprint].variable
+            variable = layouts[found.form.fingerprint].variable
             break
         _skip(found, skip_bad, bad)
     rest = paths[done:]
@@ -156,14 +158,7 @@ def _scan_all(
     layouts.update(shapes)
     missing = [path for path in rest if path not in known]
     if missing:
-        if len(missing) >= MANY_FILES:
-            results = scan_in_workers(missing, variable, select, layouts)
-        else:
-            here = Scanner(variable, select)
-            here.layouts = layouts
-            results = scan_here(here, missing)
-        counted = _counted(results, progress, len(missing))
-        for path, found in _run(counted, index, layouts, variable, select).items():
+        for path, found in _scan(missing, index, layouts, variable, select, progress).items():
             if isinstance(found, FileFacts):
                 facts[path] = found
             else:
@@ -177,18 +172,28 @@ def _known(
     return index.load(paths, request_key(variable, select)) if index and paths else ({}, {})
 
 
-def _run(
-    results: Iterator[tuple[str, Result]],
+def _scan(
+    paths: Sequence[str],
     index: Index | None,
-    layouts: Mapping[str, Layout],
+    layouts: dict[str, Layout],
     variable: str | None,
     select: Mapping[str, int],
+    progress: Progress | None = None,
 ) -> dict[str, Result]:
-    """All results, and what they teach put in the index, also where the user interrupts."""
+    """Scan files; what they teach is put in `layouts` and in the index, also if interrupted."""
+    from .scan import Scanner, size_and_mtime  # the file libraries are slow to import
+    from .workers import scan_here, scan_in_workers
+
+    if len(paths) >= MANY_FILES:
+        results = scan_in_workers(paths, variable, select, layouts)
+    else:
+        here = Scanner(variable, select)
+        here.layouts = layouts
+        results = scan_here(here, paths)
     found: dict[str, Result] = {}
     states: dict[str, tuple[int, int]] = {}
     try:
-        for path, result in results:
+        for path, result in _counted(results, progress, len(paths)):
             found[path] = result
             if isinstance(result, FileFacts):
                 states[path] = size_and_mtime(path)

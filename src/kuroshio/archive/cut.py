@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..errors import Refusal
 from . import pool
-from .needs import NEVER, Needs, warnings_of
+from .needs import NEVER, Needs
 from .plan import Layout, Plan
 from .sizes import size_text
 
@@ -61,13 +59,11 @@ class _Sizes:
         self.needs, self.layout = needs, layout
         archive = needs.archive
         self.shape = archive.grid.shape or (1,)
-        self.rows = piece_rows(needs)
+        self.rows = needs.boxes[:, 0]
         self.inner = archive.grid.cells // self.shape[0]
         times = np.diff(needs.entry_edges)
-        across = np.array(
-            [math.prod(s.stop - s.start for s in p.box[1:]) for p in archive.pieces], np.int64
-        )
-        self.nbytes = times * np.diff(self.rows)[:, 0] * across * archive.dtype.itemsize
+        cells = np.diff(needs.boxes)[:, :, 0].prod(axis=1)
+        self.nbytes = times * cells * archive.dtype.itemsize
         starts = np.unique(self.rows[:, 0])
         self.chunk_rows = int(np.diff(starts).max()) if starts.size > 1 else 0
         self._lifetimes: dict[int, tuple] = {}
@@ -96,7 +92,7 @@ class _Sizes:
             pieces=int(used.sum()),
             days_read=days_read,
             days_missing=needs.days_missing,
-            warnings=warnings_of(needs.archive, needs.request),
+            warnings=needs.warnings,
         )
 
     def cost(self, plan: Plan) -> float:
@@ -135,9 +131,3 @@ class _Sizes:
                 int((needed & needs.present).sum()),
             )
         return self._lifetimes[batch]
-
-
-def piece_rows(needs: Needs) -> np.ndarray:
-    """(piece, 2): first and last-plus-one row of the first cell dimension of every piece."""
-    boxes = (p.box[0] if p.box else slice(0, 1) for p in needs.archive.pieces)
-    return np.array([(s.start, s.stop) for s in boxes], np.int64).reshape(-1, 2)

@@ -2,45 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from .model import Packing
 
-
-def _no_chunks() -> np.ndarray:
-    return np.empty((0, 2), np.int64)
+Ranges = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """Where the numbers lie in a file.
+class Storage(NamedTuple):
+    """How the numbers of a variable are stored.
 
     chunk    shape of the unit of reading over the variable's own dimensions
-    table    int64 (chunk, 2 + dimension): byte offset, bytes, and first index in each dimension, of
-             the chunks that can be read as bytes; all others go through a library
     start    byte offset of contiguous little-endian data, -1 for anything else
+    places   first index in each dimension of the chunks that can be read as bytes; all others go
+             through a library
     """
 
     chunk: tuple[int, ...]
     deflate: bool = False
     shuffle: bool = False
     start: int = -1
-    table: np.ndarray = field(default_factory=_no_chunks)
+    places: tuple[tuple[int, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
-    """One file: its dates, its packing, its storage, and the fingerprint of its layout.
+class Form(NamedTuple):
+    """What the files of a daily archive have in common, so that it is kept once for all of them.
 
-    `shape` is that of the variable over its own dimensions; `seconds` (int64, one a time step)
-    counts from 1970-01-01 in the layout's calendar.
+    `fingerprint` is the layout's; `shape` that of the variable over its own dimensions.
+    """
+
+    fingerprint: str
+    shape: tuple[int, ...]
+    storage: Storage
+
+
+class FileFacts(NamedTuple):
+    """One file: its form, its dates, its packing, and where its chunks lie.
+
+    `seconds` (int64, one a time step) counts from 1970-01-01 in the layout's calendar; `ranges` has
+    the byte offset and the bytes of each chunk of `form.storage.places`.
     """
 
     path: str
-    fingerprint: str
-    shape: tuple[int, ...]
+    form: Form
     seconds: np.ndarray
     packing: Packing
-    storage: Storage
+    ranges: Ranges = ()

@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from . import hdf5
 from .badfile import BadFile
 from .locks import LIBRARIES
 from .model import ArraySlice, ByteRange, FileSlice
-from .variables import NON_COORDINATE
 
 _MOST_OPEN = 32
 _open: OrderedDict[str, Any] = OrderedDict()
@@ -94,6 +92,9 @@ def _variable(where: FileSlice) -> Any:
 def _open_file(path: str, variable: str) -> Any:
     import h5py
     import netCDF4
+
+    from . import hdf5
+    from .variables import NON_COORDINATE
 
     if h5py.is_hdf5(os.fsencode(path)):
         file = h5py.File(hdf5.open_file(path))

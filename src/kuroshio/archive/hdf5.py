@@ -11,7 +11,7 @@ import numpy as np
 from h5py import h5a, h5d, h5f, h5p, h5t, h5z
 
 from .badfile import BadFile
-from .facts import Storage
+from .facts import Ranges, Storage
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 SMALL_BYTES = 1 << 18  # contiguous steps are joined up to this size into one piece
@@ -60,8 +60,8 @@ def storage(
     dtype: np.dtype,
     time_axis: int | None,
     picked: Sequence[int],
-) -> Storage:
-    """Where the data of one variable lie, and whether they can be read as bytes."""
+) -> tuple[Storage, Ranges]:
+    """How the data of one variable are stored, and where what can be read as bytes lies."""
     shape = dataset.shape
     creation = dataset.get_create_plist()
     layout = creation.get_layout()
@@ -73,21 +73,23 @@ def storage(
         usual = filters in ([], [h5z.FILTER_DEFLATE], [h5z.FILTER_SHUFFLE, h5z.FILTER_DEFLATE])
         whole = all(c == 1 or p < 0 for c, p in zip(chunk, picked, strict=True))
         if not (plain and usual and whole):
-            return Storage(chunk)
+            return Storage(chunk), ()
         table = _chunk_table(dataset, picked)
         raw = int(np.prod(chunk)) * dtype.itemsize
         if not deflate:
             table = table[table[:, 1] == raw]
         _check_end(path, int((table[:, 0] + table[:, 1]).max(initial=0)))
-        return Storage(chunk, deflate, shuffle, -1, table)
+        places = tuple(tuple(row) for row in table[:, 2:].tolist())
+        ranges = tuple((offset, nbytes) for offset, nbytes in table[:, :2].tolist())
+        return Storage(chunk, deflate, shuffle, -1, places), ranges
     chunk = steps_of(shape, dtype.itemsize, time_axis, picked)
     if creation.get_external_count():
         plain = False
     start = dataset.get_offset() if plain and layout == h5d.CONTIGUOUS else None
     if start is None or any(p >= 0 and n > 1 for n, p in zip(shape, picked, strict=True)):
-        return Storage(chunk)
+        return Storage(chunk), ()
     _check_end(path, start + int(np.prod(shape)) * dtype.itemsize)
-    return Storage(chunk, start=int(start))
+    return Storage(chunk, start=int(start)), ()
 
 
 def steps_of(

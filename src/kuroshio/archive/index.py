@@ -7,10 +7,12 @@ corrupt one is made anew, an unwritable folder is no error, and nothing in it ca
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
 import sqlite3
+import struct
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,21 +22,24 @@ from typing import Any
 
 import numpy as np
 
-from .facts import FileFacts, Storage
+from .facts import FileFacts, Form, Storage
 from .layout import Layout
 from .model import Field, Grid, Packing
 
-_FILE = "archives-1.sqlite3"  # the number grows with every change of the tables or of the facts
+_FILE = "archives-2.sqlite3"  # the number grows with every change of the tables or of the facts
 _PATIENCE_S = 2.0  # for another run that writes
 _TABLES = """
 CREATE TABLE IF NOT EXISTS layout (
     request TEXT, folder TEXT, fingerprint TEXT, head TEXT, arrays BLOB,
     PRIMARY KEY (request, folder, fingerprint));
+CREATE TABLE IF NOT EXISTS form (number INTEGER PRIMARY KEY, body TEXT);
 CREATE TABLE IF NOT EXISTS file (
-    request TEXT, folder TEXT, name TEXT, size INTEGER, mtime_ns INTEGER, fingerprint TEXT,
-    shape TEXT, seconds BLOB, packing TEXT, storage TEXT, chunks BLOB,
+    request TEXT, folder TEXT, name TEXT, size INTEGER, mtime_ns INTEGER, form INTEGER,
+    seconds BLOB, packing TEXT, ranges BLOB,
     PRIMARY KEY (request, folder, name)) WITHOUT ROWID;
 """
+_INT64 = np.dtype("<i8")
+_RANGE = struct.Struct("<qq")
 
 
 def cache_folder() -> Path:
@@ -82,11 +87,13 @@ class Index:
         request: str,
     ) -> None:
         """Remember facts with the size and mtime (ns) each file had before it was scanned."""
-        files, heads = [], {}
+        files, heads, forms = [], {}, {}
         for fact, size, mtime_ns in facts:
-            folder, name = os.path.split(fact.path)
-            layout = layouts[fact.fingerprint]
-            heads[request, folder, fact.fingerprint] = layout
+            folder, name = _split(fact.path)
+            fingerprint = fact.form.fingerprint
+            heads[request, folder, fingerprint] = layouts[fingerprint]
+            if fact.form not in forms:
+                forms[fact.form] = _form_row(fact.form)
             files.append(
                 (
                     request,
@@ -94,12 +101,10 @@ class Index:
                     name,
                     size,
                     mtime_ns,
-                    fact.fingerprint,
-                    json.dumps(fact.shape),
-                    fact.seconds.astype("<i8").tobytes(),
+                    forms[fact.form][0],
+                    fact.seconds.astype(_INT64).tobytes(),
                     _packing_text(fact.packing),
-                    _storage_text(fact.storage),
-                    fact.storage.table.astype("<i8").tobytes(),
+                    b"".join(_RANGE.pack(*each) for each in fact.ranges),
                 )
             )
         try:
@@ -110,8 +115,9 @@ class Index:
                     "INSERT OR REPLACE INTO layout VALUES (?,?,?,?,?)",
                     [(*key, *_layout_row(layout)) for key, layout in heads.items()],
                 )
+                database.executemany("INSERT OR REPLACE INTO form VALUES (?,?)", forms.values())
                 database.executemany(
-                    "INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?,?,?)", files
+                    "INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?)", files
                 )
         except sqlite3.OperationalError:
             return  # locked by another run, read-only, or a full disk
@@ -131,49 +137,68 @@ class Index:
         self, database: sqlite3.Connection, paths: Sequence[str], request: str
     ) -> tuple[dict[str, FileFacts], dict[str, Layout]]:
         wanted: dict[str, dict[str, str]] = defaultdict(dict)
-        for path in paths:
-            folder, name = os.path.split(path)
-            wanted[folder][name] = path
+        for each in paths:
+            folder, name = _split(each)
+            wanted[folder][name] = each
         facts: dict[str, FileFacts] = {}
         layouts: dict[str, Layout] = {}
+        forms: dict[int, Form] = {}
         for folder, names in wanted.items():
-            rows = database.execute(
-                "SELECT name, size, mtime_ns, fingerprint, shape, seconds, packing, storage, chunks"
-                " FROM file WHERE request = ? AND folder = ?",
-                (request, folder),
-            )
-            for name, size, mtime_ns, fingerprint, shape, seconds, packing, storage, chunks in rows:
-                path = names.get(name, "")
-                if not path or _state(path) != (size, mtime_ns):
-                    continue
-                extent = _shape(shape)
-                facts[path] = FileFacts(
-                    path,
-                    fingerprint,
-                    extent,
-                    np.frombuffer(seconds, "<i8"),
-                    _packing(packing),
-                    _storage(storage, chunks, len(extent)),
-                )
+            here = (request, folder)
             for fingerprint, head, arrays in database.execute(
                 "SELECT fingerprint, head, arrays FROM layout WHERE request = ? AND folder = ?",
-                (request, folder),
+                here,
             ):
                 layouts.setdefault(fingerprint, _layout(head, arrays))
-        return {p: f for p, f in facts.items() if f.fingerprint in layouts}, layouts
+            for name, size, mtime_ns, number, seconds, packing, ranges in database.execute(
+                "SELECT name, size, mtime_ns, form, seconds, packing, ranges"
+                " FROM file WHERE request = ? AND folder = ?",
+                here,
+            ):
+                path = names.get(name)
+                if path is None:
+                    continue
+                try:
+                    state = os.stat(path)
+                except OSError:
+                    continue
+                if state.st_size != size or state.st_mtime_ns != mtime_ns:
+                    continue
+                if number not in forms:
+                    forms[number] = _form(database, number)
+                form = forms[number]
+                if len(ranges) != _RANGE.size * len(form.storage.places):
+                    raise ValueError("ranges are missing")
+                facts[path] = FileFacts(
+                    path,
+                    form,
+                    np.frombuffer(seconds, _INT64),
+                    _packing(packing),
+                    tuple(_RANGE.iter_unpack(ranges)),
+                )
+        if any(form.fingerprint not in layouts for form in forms.values()):
+            raise ValueError("a layout is missing")
+        return facts, layouts
 
 
-def _state(path: str) -> tuple[int, int] | None:
-    try:
-        state = os.stat(path)
-    except OSError:
-        return None
-    return state.st_size, state.st_mtime_ns
+def _split(path: str) -> tuple[str, str]:
+    """Folder and name of an absolute path."""
+    folder, _, name = path.rpartition(os.sep)
+    return folder, name
 
 
-@lru_cache(maxsize=64)
-def _shape(text: str) -> tuple[int, ...]:
-    return tuple(json.loads(text))
+def _form_row(form: Form) -> tuple[int, str]:
+    """A form and the number by which its files refer to it: a digest of it."""
+    body = json.dumps([form.fingerprint, form.shape, form.storage])
+    digest = hashlib.blake2b(body.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True), body
+
+
+def _form(database: sqlite3.Connection, number: int) -> Form:
+    ((body,),) = database.execute("SELECT body FROM form WHERE number = ?", (number,))
+    fingerprint, shape, (chunk, deflate, shuffle, start, places) = json.loads(body)
+    storage = Storage(tuple(chunk), deflate, shuffle, start, tuple(map(tuple, places)))
+    return Form(fingerprint, tuple(shape), storage)
 
 
 def _packing_text(how: Packing) -> str:
@@ -184,22 +209,6 @@ def _packing_text(how: Packing) -> str:
 def _packing(text: str) -> Packing:
     scale, offset, missing, packed = json.loads(text)
     return Packing(scale, offset, tuple(missing), packed)
-
-
-def _storage_text(store: Storage) -> str:
-    return json.dumps([store.chunk, store.deflate, store.shuffle, store.start])
-
-
-def _storage(text: str, table: bytes, ndim: int) -> Storage:
-    chunk, deflate, shuffle, start = _storage_head(text)
-    chunks = np.frombuffer(table, "<i8").reshape(-1, 2 + ndim)
-    return Storage(chunk, deflate, shuffle, start, chunks)
-
-
-@lru_cache(maxsize=64)
-def _storage_head(text: str) -> tuple[tuple[int, ...], bool, bool, int]:
-    chunk, deflate, shuffle, start = json.loads(text)
-    return tuple(chunk), deflate, shuffle, start
 
 
 def _layout_row(layout: Layout) -> tuple[str, bytes]:

@@ -15,7 +15,7 @@ from h5py import h5a, h5d, h5f, h5s, h5t
 
 from . import hdf5
 from .badfile import BadFile
-from .facts import FileFacts
+from .facts import FileFacts, Form
 from .layout import Layout, edges
 from .packing import PACKING_ATTRS, packing
 from .timeaxis import seconds
@@ -104,11 +104,11 @@ class Likeness:
         found = seconds(values, dates[b"units"], dates.get(b"calendar"), path)
         if layout.time_axis is not None:
             found = found[: shape[layout.time_axis]]
-        return FileFacts(
-            path, layout.fingerprint, shape, found,
-            packing(attrs, layout.dtype, layout.variable, path),
-            hdf5.storage(file, dataset, path, layout.dtype, layout.time_axis, layout.picked),
-        )  # fmt: skip
+        how = packing(attrs, layout.dtype, layout.variable, path)
+        store, ranges = hdf5.storage(
+            file, dataset, path, layout.dtype, layout.time_axis, layout.picked
+        )
+        return FileFacts(path, Form(layout.fingerprint, shape, store), found, how, ranges)
 
     def _fixed_sizes(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(n for i, n in enumerate(shape) if i != self.layout.time_axis)

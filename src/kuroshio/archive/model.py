@@ -1,14 +1,15 @@
 """What the rest of the package knows of an archive: a grid, a list of days, and pieces to read.
 
 The catalog makes these records; the plan arranges them; the reader fetches them. They hold
-facts only, so a plan can be made, printed and tested without opening a file.
+facts only, so a plan can be made, printed and tested without opening a file. Records of which there
+are tens of thousands are named tuples: those are made in a third of the time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,8 +52,7 @@ class Packing:
     packed: bool = False  # True: integers with a scale or offset; False: stored as they are
 
 
-@dataclass(frozen=True, slots=True)
-class ByteRange:
+class ByteRange(NamedTuple):
     """A chunk (or contiguous slab) of raw bytes in a file: the fast path.
 
     `shape` is that of the stored chunk, (time, *cell dims) with singletons kept out; where a chunk
@@ -87,8 +87,7 @@ class ArraySlice:
     time_axis: int | None = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """The unit of reading: some time steps of a box of cells, read at once and only once."""
 
     steps: tuple[int, ...]  # archive step of each time index; -1: not wanted (a dropped duplicate)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from .. import calendar as cal
@@ -22,6 +24,7 @@ class Needs:
     axis       day numbers: the archive's, or with gap filling every day of the series
     windows    calendar.Windows of `order`, with steps on the axis
     entry_*    a time index of a piece each: its piece, and its step on the axis (-1: not wanted)
+    boxes      (piece, dimension, 2) first and last-plus-one index in every cell dimension
     """
 
     def __init__(self, archive: Archive, request: Request, years_per_word: int) -> None:
@@ -71,7 +74,18 @@ class Needs:
         self.present = np.zeros(self.axis.size, bool)
         self.present[self.entry_step[self.entry_step >= 0]] = True
 
-    @property
+        shape = archive.grid.shape
+        ends = (end for p in archive.pieces for s in p.box for end in (s.start, s.stop))
+        self.boxes = np.fromiter(ends, np.int64).reshape(sizes.size, len(shape), 2)
+        if not shape:
+            self.boxes = np.tile([0, 1], (sizes.size, 1, 1))
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know of the years that there are."""
+        return _warnings_of(self.archive, self.request)
+
+    @cached_property
     def days_missing(self) -> int:
         """Days within the windows, counted for each, that the archive lacks."""
         return int(self.windows.size.sum() - (self.windows.steps >= 0).sum())
@@ -211,7 +225,7 @@ def _check_baseline(archive: Archive, request: Request) -> None:
         )
 
 
-def warnings_of(archive: Archive, request: Request) -> tuple[str, ...]:
+def _warnings_of(archive: Archive, request: Request) -> tuple[str, ...]:
     found: list[str] = []
     years, _ = cal.year_and_dayofyear(archive.calendar, archive.days)
     inside = np.unique(years[(years >= request.baseline[0]) & (years <= request.baseline[1])])

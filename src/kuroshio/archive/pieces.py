@@ -8,51 +8,64 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from .facts import FileFacts
+from .facts import FileFacts, Form
 from .layout import Layout
 from .model import ArraySlice, ByteRange, FileSlice, Packing, Piece
 
 
-def file_pieces(facts: FileFacts, layout: Layout, steps: Sequence[int]) -> Iterator[Piece]:
-    """The pieces of one file.
+class Cut:
+    """How files of one form are cut into pieces: worked out once for all of them."""
 
-    steps  archive step of each time step of the file, -1 for those not wanted; a piece without any
-           wanted step is left out
-    """
-    store, dtype = facts.storage, layout.dtype.str
-    time, cells = layout.time_axis, layout.cell_axes
-    kept = cells if time is None else (time, *cells)
-    chunk = tuple(store.chunk[i] for i in kept)
-    raw_shape = chunk if time is not None else (1, *chunk)
-    seen = set()
-    for offset, nbytes, *first in store.table.tolist():
-        start = tuple(first[i] for i in kept)
-        seen.add(start)
-        mine = _steps(steps, time, start, chunk)
-        if mine is not None:
-            there = ByteRange(
-                facts.path, offset, nbytes, raw_shape, dtype, store.deflate, store.shuffle
-            )
-            yield Piece(mine, _box(layout, start, chunk), facts.packing, there)
-    size = tuple(facts.shape[i] for i in kept)
-    if len(seen) == _count(size, chunk):
-        return
-    step_bytes = layout.grid.cells * layout.dtype.itemsize
-    for start in product(*(range(0, n, c) for n, c in zip(size, chunk, strict=True))):
-        mine = None if start in seen else _steps(steps, time, start, chunk)
-        if mine is None:
-            continue
-        box = _box(layout, start, chunk)
-        where: ByteRange | FileSlice
-        if store.start >= 0:
-            shape = (len(mine), *layout.grid.shape)
-            offset = store.start + (0 if time is None else start[0]) * step_bytes
-            where = ByteRange(facts.path, offset, len(mine) * step_bytes, shape, dtype)
-        else:
-            where = FileSlice(
-                facts.path, layout.variable, _index(layout, start, mine, box), _time_axis(layout)
-            )
-        yield Piece(mine, box, facts.packing, where)
+    def __init__(self, form: Form, layout: Layout) -> None:
+        self.layout, self._start, store = layout, form.storage.start, form.storage
+        time, cells = layout.time_axis, layout.cell_axes
+        kept = cells if time is None else (time, *cells)
+        self._chunk = tuple(store.chunk[i] for i in kept)
+        raw_shape = self._chunk if time is not None else (1, *self._chunk)
+        self._stored = (raw_shape, layout.dtype.str, store.deflate, store.shuffle)
+        starts = [tuple(place[i] for i in kept) for place in store.places]
+        self._plain = [(self._times(s), _box(layout, s, self._chunk)) for s in starts]
+        size = tuple(form.shape[i] for i in kept)
+        self._others: list[tuple[int, ...]] = []
+        if len(starts) < _count(size, self._chunk):
+            plain = set(starts)
+            self._others = [s for s in _starts(size, self._chunk) if s not in plain]
+
+    def pieces(self, facts: FileFacts, steps: Sequence[int]) -> list[Piece]:
+        """The pieces of one file.
+
+        steps  archive step of each time step of the file, -1 for those not wanted; a piece without
+               any wanted step is left out
+        """
+        path, packing, stored = facts.path, facts.packing, self._stored
+        found = []
+        for (times, box), (offset, nbytes) in zip(self._plain, facts.ranges, strict=True):
+            mine = tuple(steps[times])
+            if max(mine, default=-1) >= 0:
+                found.append(Piece(mine, box, packing, ByteRange(path, offset, nbytes, *stored)))
+        for start in self._others:
+            mine = tuple(steps[self._times(start)])
+            if max(mine, default=-1) >= 0:
+                box = _box(self.layout, start, self._chunk)
+                found.append(Piece(mine, box, packing, self._other(path, start, mine, box)))
+        return found
+
+    def _other(
+        self, path: str, start: tuple[int, ...], steps: Sequence[int], box: tuple[slice, ...]
+    ) -> ByteRange | FileSlice:
+        """Where a piece lies that is no chunk of plain bytes."""
+        layout = self.layout
+        if self._start < 0:
+            index = _index(layout, start, steps, box)
+            return FileSlice(path, layout.variable, index, _time_axis(layout))
+        step_bytes = layout.grid.cells * layout.dtype.itemsize
+        offset = self._start + (0 if layout.time_axis is None else start[0]) * step_bytes
+        shape = (len(steps), *layout.grid.shape)
+        return ByteRange(path, offset, len(steps) * step_bytes, shape, layout.dtype.str)
+
+    def _times(self, start: tuple[int, ...]) -> slice:
+        """The time steps of a chunk."""
+        return _times(self.layout, start, self._chunk)
 
 
 def array_pieces(
@@ -63,9 +76,9 @@ def array_pieces(
     kept = cells if time is None else (time, *cells)
     unit = tuple(chunk[i] for i in kept)
     size = layout.grid.shape if time is None else (len(steps), *layout.grid.shape)
-    for start in product(*(range(0, n, c) for n, c in zip(size, unit, strict=True))):
-        mine = _steps(steps, time, start, unit)
-        if mine is not None:
+    for start in _starts(size, unit):
+        mine = tuple(steps[_times(layout, start, unit)])
+        if max(mine, default=-1) >= 0:
             box = _box(layout, start, unit)
             where = ArraySlice(array, _index(layout, start, mine, box), _time_axis(layout))
             yield Piece(mine, box, packing, where)
@@ -75,12 +88,14 @@ def _count(size: Sequence[int], chunk: Sequence[int]) -> int:
     return math.prod(-(-n // c) for n, c in zip(size, chunk, strict=True))
 
 
-def _steps(
-    steps: Sequence[int], time: int | None, start: Sequence[int], chunk: Sequence[int]
-) -> tuple[int, ...] | None:
-    """Archive steps of a chunk, clipped to the array; None where none is wanted."""
-    mine = tuple(steps) if time is None else tuple(steps[start[0] : start[0] + chunk[0]])
-    return mine if any(step >= 0 for step in mine) else None
+def _starts(size: Sequence[int], chunk: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The first index in each dimension of every chunk."""
+    return product(*(range(0, n, c) for n, c in zip(size, chunk, strict=True)))
+
+
+def _times(layout: Layout, start: Sequence[int], chunk: Sequence[int]) -> slice:
+    """The time steps of a chunk, not clipped to the array."""
+    return slice(None) if layout.time_axis is None else slice(start[0], start[0] + chunk[0])
 
 
 def _box(layout: Layout, start: tuple[int, ...], chunk: tuple[int, ...]) -> tuple[slice, ...]:

@@ -13,6 +13,7 @@ blocks, schedule.py makes the tables of a block.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +31,7 @@ class Layout:
     years_per_word: int
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(NamedTuple):
     """Read a piece; its time index i goes to row rows[i] of the key buffer (-1: not needed)."""
 
     piece: int

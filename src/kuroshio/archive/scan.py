@@ -12,7 +12,7 @@ from h5py import h5d, h5f
 from . import hdf5, netcdf3
 from .badfile import BadFile
 from .choose import Var
-from .facts import FileFacts, Storage
+from .facts import FileFacts, Form, Ranges, Storage
 from .layout import Layout, describe
 from .likeness import Likeness
 from .packing import packing
@@ -59,19 +59,19 @@ class Scanner:
             try:
                 likeness = Likeness(file, layout)
                 dataset = h5d.open(file, layout.variable.encode())
-                store = hdf5.storage(
+                store, ranges = hdf5.storage(
                     file, dataset, path, layout.dtype, layout.time_axis, layout.picked
                 )
                 fill = hdf5.default_fill(dataset)
                 self._known = [likeness, *self._known[:2]]
             except KeyError:  # NetCDF-4 keeps a variable named like a dimension elsewhere
-                store, fill = _in_steps(var, layout), _netcdf_fill(var)
-        return _facts(path, layout, var, times, store, fill)
+                (store, ranges), fill = _in_steps(var, layout), _netcdf_fill(var)
+        return _facts(path, layout, var, times, store, ranges, fill)
 
     def _describe_other(self, path: str) -> FileFacts:
         with netcdf_variables(path) as variables:
             layout, var, times = self._describe(path, variables)
-        return _facts(path, layout, var, times, _in_steps(var, layout), _netcdf_fill(var))
+        return _facts(path, layout, var, times, *_in_steps(var, layout), _netcdf_fill(var))
 
     def _describe(self, path: str, variables: Mapping[str, Var]) -> tuple[Layout, Var, np.ndarray]:
         layout, var, time = describe(
@@ -85,19 +85,26 @@ class Scanner:
 
 
 def _facts(
-    path: str, layout: Layout, var: Var, times: np.ndarray, store: Storage, fill: dict[str, Any]
+    path: str,
+    layout: Layout,
+    var: Var,
+    times: np.ndarray,
+    store: Storage,
+    ranges: Ranges,
+    fill: dict[str, Any],
 ) -> FileFacts:
     has_fill = "_FillValue" in var.attrs or "missing_value" in var.attrs
     attrs = var.attrs if has_fill else {**var.attrs, **fill}
     how = packing(attrs, var.dtype, var.name, path)
     if layout.time_axis is not None:  # a file may have been given its dates before its data
         times = times[: var.shape[layout.time_axis]]
-    return FileFacts(path, layout.fingerprint, var.shape, times, how, store)
+    return FileFacts(path, Form(layout.fingerprint, var.shape, store), times, how, ranges)
 
 
-def _in_steps(var: Var, layout: Layout) -> Storage:
+def _in_steps(var: Var, layout: Layout) -> tuple[Storage, Ranges]:
     """Storage that only a library can read, in units of a few steps."""
-    return Storage(hdf5.steps_of(var.shape, var.dtype.itemsize, layout.time_axis, layout.picked))
+    unit = hdf5.steps_of(var.shape, var.dtype.itemsize, layout.time_axis, layout.picked)
+    return Storage(unit), ()
 
 
 def _netcdf_fill(var: Var) -> dict[str, Any]:

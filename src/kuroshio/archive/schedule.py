@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import calendar as cal
 from . import pool
-from .cut import piece_rows, stride_cells
+from .cut import stride_cells
 from .needs import NEVER, Needs
 from .plan import Batch, Block, Fill, Layout, Load, Output, Plan
 from .sea import Runs, all_cells
@@ -24,7 +24,7 @@ def block_of(
     stop = min(start + plan.block_rows, shape[0])
     cells = (stop - start) * (needs.archive.grid.cells // shape[0])
     runs = sea if sea is not None and sea.grid_cells == cells else all_cells(cells)
-    rows = piece_rows(needs)
+    rows = needs.boxes[:, 0]
     inside = (rows[:, 0] < stop) & (rows[:, 1] > start)
 
     batch_of = needs.batches(plan.batch, layout.output_days)
@@ -34,6 +34,10 @@ def block_of(
     needed = np.flatnonzero(last >= 0)
     key_row = np.zeros(needs.axis.size, np.int32)
     key_row[needed] = pool.assign(arrival[needed], last[needed], start=1)
+    steps = needs.entry_step
+    wanted = (steps >= 0) & (last[steps] >= 0)
+    entry_row = np.where(wanted, key_row[steps], -1).tolist()
+    edges = needs.entry_edges.tolist()
     held = np.zeros(needs.axis.size, bool)
     mine = inside[needs.entry_piece] & (needs.entry_step >= 0)
     held[needs.entry_step[mine]] = True
@@ -57,7 +61,9 @@ def block_of(
         doys = needs.order[part]
         batches.append(
             Batch(
-                loads=tuple(Load(int(p), _load_rows(needs, p, key_row, last)) for p in loads[i]),
+                loads=tuple(
+                    Load(p, tuple(entry_row[edges[p] : edges[p + 1]])) for p in loads[i].tolist()
+                ),
                 clear=tuple(key_row[clears[i]].tolist()),
                 fills=() if fills is None else _fills(fills[i], key_row, needs.request.max_pad),
                 doys=doys,
@@ -108,12 +114,6 @@ def _runs(steps: np.ndarray, words_per_offset: int) -> tuple[np.ndarray, np.ndar
             words.extend(window)
         starts[i] = len(words) - len(window)
     return np.array(words), starts
-
-
-def _load_rows(needs: Needs, piece: int, key_row: np.ndarray, last: np.ndarray) -> tuple[int, ...]:
-    steps = needs.entry_step[needs.entry_edges[piece] : needs.entry_edges[piece + 1]]
-    wanted = (steps >= 0) & (last[steps] >= 0)
-    return tuple(np.where(wanted, key_row[steps], -1).tolist())
 
 
 def _fills(steps: np.ndarray, key_row: np.ndarray, pad: int) -> tuple[Fill, ...]:

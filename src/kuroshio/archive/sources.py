@@ -24,7 +24,8 @@ def find_sources(source: Any) -> tuple[list[str], list[Any]]:
     """
     found = list(_expand(source))
     objects = [item for item in found if not isinstance(item, str)]
-    paths = sorted({item for item in found if isinstance(item, str)})
+    # A dictionary keeps the order, and what is sorted already is sorted at once.
+    paths = sorted(dict.fromkeys(item for item in found if isinstance(item, str)))
     stores = {path for path in paths if is_zarr(path)}
     return [p for p in paths if p not in stores], [*sorted(stores), *objects]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ _AGGREGATE = (
 )
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A file, a Zarr store or an object: its layout, its dates, and how it is cut into pieces.
 
     `pieces` takes the archive step of each of the part's time steps (-1: not wanted).
