@@ -122,12 +122,13 @@ def measure(options: argparse.Namespace, case: str) -> dict:
 def run(
     options: argparse.Namespace, arguments: list[str], output: Path, fresh_cache: bool = False
 ) -> dict:
-    """One whole process."""
+    """One whole process, into a file that does not exist: removing gigabytes takes time, too."""
+    output.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as empty:
         environment = {**os.environ, **({"KUROSHIO_CACHE_DIR": empty} if fresh_cache else {})}
         command = [
             sys.executable, "-m", "kuroshio", "climatology", str(options.folder),
-            "-o", str(output), "--overwrite", "--json", "--threads", str(options.threads),
+            "-o", str(output), "--json", "--threads", str(options.threads),
             *arguments,
         ]  # fmt: skip
         start = time.perf_counter()
