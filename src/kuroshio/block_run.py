@@ -13,7 +13,7 @@ import numpy as np
 
 from .archive.model import Spans
 from .archive.needs import Needs
-from .archive.plan import Batch, Block
+from .archive.plan import Batch, Block, Load
 from .archive.plan import Output as Finished
 from .archive.read import Reader
 from .device.cpu import Crew
@@ -24,7 +24,7 @@ from .request import Request
 Progress = Callable[[str, int, int], None]  # (stage, done, total)
 
 _COMPILING_S = 0.5  # longer than taking a kernel from the cache: the user should know
-_LOADS_PER_TASK = 4  # small files: fewer, larger tasks
+_LOADS_PER_TASK = 2  # small files: fewer, larger tasks
 _TASKS_PER_THREAD = 16  # of a batch's computation: land is quick, so shares must be small
 
 
@@ -90,13 +90,14 @@ class BlockRun:
         self.reference = np.zeros(cells, np.float32)
         self.no_reference = np.zeros(cells, np.float32)
         self.scratch = local()  # a thread's memory for a band of means
+        self._clear(block.batches[0])
         self.loading = [
             *self.crew.start(self._compile, [()]),
-            *self._start_loads(block.batches[0]),
+            *self.crew.start(self._load, _shares(block.batches[0].loads)),
         ]
 
     def finish(self, output: Output) -> None:
-        """All batches: load, compute, then smooth and put while the next one loads."""
+        """All batches: load, compute, smooth and put; the next one loads alongside."""
         batches = self.block.batches
         for i, batch in enumerate(batches):
             start = perf_counter()
@@ -106,7 +107,7 @@ class BlockRun:
                 self._fill(batch)
             if i == 0:
                 rows = batch.word_rows[batch.first_word[0] :][: self.words].reshape(-1)
-                self.reference = smooth.reference_values(self.means.keys, self.keys, rows[rows > 0])
+                self._refer(rows[rows > 0])
             self._compute(batch)
             if batch.leap_day:
                 self._leap_day(*batch.leap_day)
@@ -114,16 +115,11 @@ class BlockRun:
 
     # -- the steps of a batch -------------------------------------------------------------------
 
-    def _start_loads(self, batch: Batch) -> list:
+    def _clear(self, batch: Batch) -> None:
         for row in batch.clear:
             self.keys[row] = 0
-        groups = [
-            (batch.loads[k : k + _LOADS_PER_TASK],)
-            for k in range(0, len(batch.loads), _LOADS_PER_TASK)
-        ]
-        return self.crew.start(self._load, groups)
 
-    def _load(self, loads: tuple) -> None:
+    def _load(self, loads: tuple[Load, ...]) -> None:
         for load in loads:
             self.means.reader.load(load, self.block, self.keys)
         self.means.pieces_read += len(loads)
@@ -138,6 +134,18 @@ class BlockRun:
             start = perf_counter()
             fill.fill_gaps(first * tile, last * tile, self.keys, *tables)
             self.spans("fill", start, perf_counter(), 0)
+
+        self.crew.run(stretch, self._stretches())
+
+    def _refer(self, rows: np.ndarray) -> None:
+        """Each cell's reference value from the first rows of the walk."""
+        tile = percentile.tile_cells()
+
+        def stretch(first: int, last: int) -> None:
+            cells = slice(first * tile, last * tile)
+            self.reference[cells] = smooth.reference_values(
+                self.means.keys, self.keys[:, cells], rows
+            )
 
         self.crew.run(stretch, self._stretches())
 
@@ -156,7 +164,10 @@ class BlockRun:
                 self._extras(batch, first, last)
             self.spans("compute", start, perf_counter(), (last - first) * tile * batch.doys.size)
 
-        self.crew.run(stretch, self._stretches())
+        computing, self.loading = self.crew.start_in_turns(
+            stretch, self._stretches(), self._load, _shares(batch.ahead)
+        )
+        self.crew.finish(computing)
 
     def _extras(self, batch: Batch, first: int, last: int) -> None:
         extras = self.request.extras
@@ -189,9 +200,13 @@ class BlockRun:
         start, stop = self.block.rows.start, self.block.rows.stop
         edges = [*range(start, stop, output.band_rows), stop] if batch.outputs else []
         bands = [(batch.outputs, slice(*edge), output) for edge in pairwise(edges)]
-        futures = self.crew.start(self._put_band, bands)
-        self.loading = self._start_loads(following) if following is not None else []
-        self.crew.finish(futures)
+        if following is not None:
+            self._clear(following)
+        putting, loading = self.crew.start_in_turns(
+            self._put_band, bands, self._load, _shares(following.loads) if following else []
+        )
+        self.loading += loading
+        self.crew.finish(putting)
 
     def _put_band(self, outputs: tuple[Finished, ...], rows: slice, output: Output) -> None:
         """All statistics of a band of the grid's rows, smoothed where they are averaged."""
@@ -250,6 +265,12 @@ class BlockRun:
         if stop - start > _COMPILING_S:
             self.means.progress("compile", 1, 1)
         self.spans("compile", start, stop, 0)
+
+
+def _shares(loads: tuple[Load, ...]) -> list[tuple[tuple[Load, ...]]]:
+    """Loads by the task."""
+    step = _LOADS_PER_TASK
+    return [(loads[k : k + step],) for k in range(0, len(loads), step)]
 
 
 def _together(outputs: tuple[Finished, ...], days: int) -> list[slice]:

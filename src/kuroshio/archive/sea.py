@@ -15,6 +15,7 @@ import numpy as np
 from .model import Archive
 
 SAMPLE_DAYS = 12
+SPARE_CELLS = 4  # kept on either side of cells with values: coasts of ice and sea move
 LEAST_SAVING = 0.1  # of the cells, below which nothing is left out
 
 
@@ -58,14 +59,14 @@ def whole_maps(archive: Archive) -> bool:
 
 
 def runs_of(valid: np.ndarray, tile: int) -> Runs:
-    """The runs that hold all cells of `valid` (cell,), in whole tiles and a tile to spare."""
+    """The runs that hold all cells of `valid` (cell,) and some to spare, in whole tiles."""
     cells = valid.size
     tiles = np.zeros(-(-cells // tile) * tile, bool)
     tiles[:cells] = valid
-    valued = np.logical_or.reduce(tiles.reshape(-1, tile), axis=1)
-    kept = valued.copy()
-    kept[1:] |= valued[:-1]
-    kept[:-1] |= valued[1:]
+    for way in (1, -1):
+        for shift in range(1, SPARE_CELLS + 1):
+            tiles[:cells] |= np.roll(valid, way * shift)
+    kept = np.logical_or.reduce(tiles.reshape(-1, tile), axis=1)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]])))
     starts, stops = edges[::2] * tile, np.minimum(edges[1::2] * tile, cells)
     lengths = stops - starts
