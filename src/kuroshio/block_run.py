@@ -90,10 +90,9 @@ class BlockRun:
         self.reference = np.zeros(cells, np.float32)
         self.no_reference = np.zeros(cells, np.float32)
         self.scratch = local()  # a thread's memory for a band of means
-        self._clear(block.batches[0])
         self.loading = [
             *self.crew.start(self._compile, [()]),
-            *self.crew.start(self._load, _shares(block.batches[0].loads)),
+            *self._start_loads(block.batches[0]),
         ]
 
     def finish(self, output: Output) -> None:
@@ -115,9 +114,12 @@ class BlockRun:
 
     # -- the steps of a batch -------------------------------------------------------------------
 
-    def _clear(self, batch: Batch) -> None:
+    def _start_loads(self, batch: Batch) -> list:
         for row in batch.clear:
             self.keys[row] = 0
+        step = _LOADS_PER_TASK
+        shares = [(batch.loads[k : k + step],) for k in range(0, len(batch.loads), step)]
+        return self.crew.start(self._load, shares)
 
     def _load(self, loads: tuple[Load, ...]) -> None:
         for load in loads:
@@ -164,10 +166,7 @@ class BlockRun:
                 self._extras(batch, first, last)
             self.spans("compute", start, perf_counter(), (last - first) * tile * batch.doys.size)
 
-        computing, self.loading = self.crew.start_in_turns(
-            stretch, self._stretches(), self._load, _shares(batch.ahead)
-        )
-        self.crew.finish(computing)
+        self.crew.run(stretch, self._stretches())
 
     def _extras(self, batch: Batch, first: int, last: int) -> None:
         extras = self.request.extras
@@ -200,12 +199,8 @@ class BlockRun:
         start, stop = self.block.rows.start, self.block.rows.stop
         edges = [*range(start, stop, output.band_rows), stop] if batch.outputs else []
         bands = [(batch.outputs, slice(*edge), output) for edge in pairwise(edges)]
-        if following is not None:
-            self._clear(following)
-        putting, loading = self.crew.start_in_turns(
-            self._put_band, bands, self._load, _shares(following.loads) if following else []
-        )
-        self.loading += loading
+        putting = self.crew.start(self._put_band, bands)
+        self.loading = self._start_loads(following) if following is not None else []
         self.crew.finish(putting)
 
     def _put_band(self, outputs: tuple[Finished, ...], rows: slice, output: Output) -> None:
@@ -265,12 +260,6 @@ class BlockRun:
         if stop - start > _COMPILING_S:
             self.means.progress("compile", 1, 1)
         self.spans("compile", start, stop, 0)
-
-
-def _shares(loads: tuple[Load, ...]) -> list[tuple[tuple[Load, ...]]]:
-    """Loads by the task."""
-    step = _LOADS_PER_TASK
-    return [(loads[k : k + step],) for k in range(0, len(loads), step)]
 
 
 def _together(outputs: tuple[Finished, ...], days: int) -> list[slice]:

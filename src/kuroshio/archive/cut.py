@@ -122,7 +122,6 @@ class _Sizes:
             first, last = needs.of_steps(batches)
             loaded = needs.of_pieces(first)
             arrival = needs.arrival(loaded, first)
-            arrival -= needs.early(arrival, last)
             needed = last >= 0
             ready, end, _ = needs.of_results(batches)
             self._lifetimes[batch] = (

@@ -11,7 +11,6 @@ from ..errors import Refusal
 from ..request import SHORT_BASELINE_YEARS, Request
 from .model import Archive
 
-ROWS_AHEAD = 64  # days read while a batch computes: about as much work as that, see early()
 OUTPUTS_TOGETHER = 24  # days of year smoothed in one go, about
 NEVER = np.iinfo(np.int64).max // 2
 
@@ -148,15 +147,6 @@ class Needs:
         good = self.entry_step >= 0
         np.minimum.at(result, self.entry_step[good], piece_first[self.entry_piece[good]])
         return result
-
-    def early(self, arrival: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """Which steps come one batch earlier, while that computes: the first few of each batch."""
-        order = np.argsort(arrival, kind="stable")
-        sorted_arrival = arrival[order]
-        within = np.arange(order.size) - np.searchsorted(sorted_arrival, sorted_arrival)
-        early = np.zeros(arrival.size, bool)
-        early[order] = within < ROWS_AHEAD
-        return early & (arrival >= 1) & (last >= 0)
 
     def of_results(self, batch: np.ndarray) -> tuple[dict[int, int], dict[int, int], np.ndarray]:
         """First and last batch of each template day's result, and when each output is handed over.

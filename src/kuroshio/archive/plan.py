@@ -60,7 +60,6 @@ class Batch:
     """Loads, then fills, then the kernel on these tables, then means and outputs."""
 
     loads: tuple[Load, ...]
-    ahead: tuple[Load, ...]  # of the next batch, while this one computes
     clear: tuple[int, ...]  # rows of days that no piece holds
     fills: tuple[Fill, ...]
     doys: np.ndarray  # int64 (doy,)

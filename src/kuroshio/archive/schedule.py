@@ -31,8 +31,6 @@ def block_of(
     first, last = needs.of_steps(batch_of)
     loaded = np.where(inside, needs.of_pieces(first), NEVER)
     arrival = needs.arrival(loaded, first)
-    early = needs.early(arrival, last)
-    arrival -= early
     needed = np.flatnonzero(last >= 0)
     key_row = np.zeros(needs.axis.size, np.int32)
     key_row[needed] = pool.assign(arrival[needed], last[needed], start=1)
@@ -40,8 +38,6 @@ def block_of(
     wanted = (steps >= 0) & (last[steps] >= 0)
     entry_row = np.where(wanted, key_row[steps], -1).tolist()
     edges = needs.entry_edges.tolist()
-    late = np.zeros(loaded.size, bool)
-    late[needs.entry_piece[wanted & ~early[steps]]] = True
     held = np.zeros(needs.axis.size, bool)
     mine = inside[needs.entry_piece] & (needs.entry_step >= 0)
     held[needs.entry_step[mine]] = True
@@ -51,15 +47,11 @@ def block_of(
     result_row = dict(zip(ready, assigned.tolist(), strict=True))
 
     count = int(batch_of[-1]) + 1
-    loads = _by_batch(np.where(late | (loaded == 0), loaded, NEVER), count)
-    ahead = _by_batch(np.where(late | (loaded == 0), NEVER, loaded - 1), count)
+    loads = _by_batch(loaded, count)
     clears = _by_batch(np.where((last >= 0) & ~held, arrival, NEVER), count)
     fills = _by_batch(needs.of_members(batch_of), count) if needs.request.max_pad else None
     outputs = _by_batch(finished, count)
     leap_rows = [result_row[d] for d in (60, 59, 61)] if needs.leap_day else []
-
-    def loads_of(pieces: np.ndarray) -> tuple[Load, ...]:
-        return tuple(Load(p, tuple(entry_row[edges[p] : edges[p + 1]])) for p in pieces.tolist())
 
     batches = []
     for i in range(count):
@@ -69,8 +61,9 @@ def block_of(
         doys = needs.order[part]
         batches.append(
             Batch(
-                loads=loads_of(loads[i]),
-                ahead=loads_of(ahead[i]),
+                loads=tuple(
+                    Load(p, tuple(entry_row[edges[p] : edges[p + 1]])) for p in loads[i].tolist()
+                ),
                 clear=tuple(key_row[clears[i]].tolist()),
                 fills=() if fills is None else _fills(fills[i], key_row, needs.request.max_pad),
                 doys=doys,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -68,22 +68,6 @@ class Crew:
     def start(self, task: Callable[..., Any], items: Iterable[tuple]) -> list[Future]:
         """Submit task(*item) for every item."""
         return [self.executor.submit(task, *item) for item in items]
-
-    def start_in_turns(
-        self, task: Callable[..., Any], items: Sequence[tuple],
-        other: Callable[..., Any], others: Sequence[tuple],
-    ) -> tuple[list[Future], list[Future]]:  # fmt: skip
-        """Submit two kinds of tasks evenly mixed, so that threads work on both at a time.
-
-        Threads that share a core, as most do in pairs, hold each other up least when one computes
-        and the other waits for tables and memory.
-        """
-        futures: tuple[list[Future], list[Future]] = ([], [])
-        turns = [((k + 0.5) / len(items), 0, task, item) for k, item in enumerate(items)]
-        turns += [((k + 0.5) / len(others), 1, other, item) for k, item in enumerate(others)]
-        for _, kind, act, item in sorted(turns, key=lambda turn: turn[:2]):
-            futures[kind].append(self.executor.submit(act, *item))
-        return futures
 
     def finish(self, futures: list[Future]) -> list[Any]:
         """Wait for all and return their results; on a failure cancel the rest and raise it."""
