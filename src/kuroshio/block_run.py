@@ -86,7 +86,11 @@ class BlockRun:
         self.keys = _zeros((block.key_rows, cells), means.keys.dtype)
         shape = (block.tiles, len(self.statistics), block.result_rows, tile)
         self.results = _zeros(shape, np.dtype(np.float32))
-        self.counts = np.empty((max(b.doys.size for b in block.batches), cells), np.int32)
+        days = max(batch.doys.size for batch in block.batches)
+        # Where nobody asks for them, counts are the kernel's own: one row for all days.
+        counts = np.empty((days if "count" in self.request.extras else 1, cells), np.int32)
+        steps = (counts.strides[0] if len(counts) > 1 else 0, counts.itemsize)
+        self.counts = np.lib.stride_tricks.as_strided(counts, (days, cells), steps)
         self.reference = np.zeros(cells, np.float32)
         self.no_reference = np.zeros(cells, np.float32)
         self.scratch = local()  # a thread's memory for a band of means

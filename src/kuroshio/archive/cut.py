@@ -10,7 +10,7 @@ from .needs import NEVER, Needs
 from .plan import Layout, Plan
 from .sizes import size_text
 
-BATCHES = (24, 16, 12, 8, 6, 4, 3, 2, 1)  # days of year computed at a time
+BATCHES = (24, 16, 8, 4, 2, 1)  # days of year computed at a time; whole chunks or even parts
 LINE_BYTES = 64
 
 # Rates of one ordinary thread, only to weigh cuts against each other.
@@ -123,7 +123,7 @@ class _Sizes:
             loaded = needs.of_pieces(first)
             arrival = needs.arrival(loaded, first)
             needed = last >= 0
-            ready, end, _ = needs.of_results(batches)
+            ready, end, _ = needs.of_results(batches, self.layout.output_days)
             self._lifetimes[batch] = (
                 pool.peak(arrival[needed], last[needed]),
                 pool.peak(np.array(list(ready.values())), np.array(list(end.values()))),

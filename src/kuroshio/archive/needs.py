@@ -148,15 +148,18 @@ class Needs:
         np.minimum.at(result, self.entry_step[good], piece_first[self.entry_piece[good]])
         return result
 
-    def of_results(self, batch: np.ndarray) -> tuple[dict[int, int], dict[int, int], np.ndarray]:
+    def of_results(
+        self, batch: np.ndarray, output_days: int
+    ) -> tuple[dict[int, int], dict[int, int], np.ndarray]:
         """First and last batch of each template day's result, and when each output is handed over.
 
-        That is some batches after it is complete, with the outputs of others: a longer run of
-        outputs reads less of the results around it.
+        That is some batches after it is complete, with the outputs of others: whole chunks of
+        `output_days`, and with smoothing more, for longer runs read less of what is around them.
         """
         days = np.flatnonzero(self._place >= 0)
         ready = np.where(self._place >= 0, batch[self._place], -1)
-        together = max(OUTPUTS_TOGETHER // int(np.bincount(batch).max()), 1)
+        run = OUTPUTS_TOGETHER if self.request.smooth_width > 1 else output_days
+        together = max(run // int(np.bincount(batch).max()), 1)
         complete = ready[self.averaged].max(axis=1)
         finished = np.minimum((complete // together + 1) * together - 1, batch[-1])
         end = ready.copy()

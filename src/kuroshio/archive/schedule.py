@@ -42,7 +42,7 @@ def block_of(
     mine = inside[needs.entry_piece] & (needs.entry_step >= 0)
     held[needs.entry_step[mine]] = True
 
-    ready, end, finished = needs.of_results(batch_of)
+    ready, end, finished = needs.of_results(batch_of, layout.output_days)
     assigned = pool.assign(np.array(list(ready.values())), np.array(list(end.values())))
     result_row = dict(zip(ready, assigned.tolist(), strict=True))
 
