@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kuroshio.device.llvm import tile_cells
 from kuroshio.kernels import percentile, toplists
 from kuroshio.kernels.list_windows import HIGHEST, LONGEST, LOWEST, NEITHER, sides_of
 from kuroshio.keys import AFFINE16
@@ -84,7 +85,7 @@ def draw_batch(data):
     """Keys (row, cell) with a spare cell's width, the words of a few runs of windows, and least."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     tiles = data.draw(st.integers(1, 3))
-    cells = tiles * percentile.tile_cells()
+    cells = tiles * tile_cells()
     rows = []
     first_word = []
     row = 0
@@ -115,7 +116,7 @@ def draw_batch(data):
 def test_lists_and_planes_agree_to_the_bit_and_with_numpy(percentiles, data):
     keys, word_rows, first_word, least = draw_batch(data)
     quantiles = np.array(percentiles) / 100
-    cells, tile = keys.shape[1], percentile.tile_cells()
+    cells, tile = keys.shape[1], tile_cells()
     reference = np.full(cells, 3.0, np.float32)
     by_lists, sides = percentile.compiled_for(AFFINE16, WORDS, YEARS, quantiles)
     assert NEITHER not in sides

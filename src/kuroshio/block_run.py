@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Timer, local
@@ -11,17 +10,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .archive.model import Spans
+from .archive.model import Progress, Spans
 from .archive.needs import Needs
 from .archive.plan import Batch, Block, Load
 from .archive.plan import Output as Finished
 from .archive.read import Reader
 from .device.cpu import Crew
+from .device.llvm import tile_cells
+from .device.memory import ReadyMemory, aligned_zeros
 from .kernels import fill, moments, percentile, smooth
 from .keys import Keys
-from .request import Request
-
-Progress = Callable[[str, int, int], None]  # (stage, done, total)
+from .request import statistics
 
 _COMPILING_S = 0.5  # longer than taking a kernel from the cache: the user should know
 _LOADS_PER_TASK = 2  # small files: fewer, larger tasks
@@ -39,13 +38,6 @@ class Output(Protocol):
     band_rows: int
 
     def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None: ...
-
-
-def statistics(request: Request) -> list[tuple[str, int | None]]:
-    """What is kept for every day of year: (output variable, which percentile of it)."""
-    several = len(request.percentiles) > 1
-    thresh = [("thresh", i if several else None) for i in range(len(request.percentiles))]
-    return [*thresh, ("seas", None), *((name, None) for name in request.extras)]
 
 
 @dataclass
@@ -69,7 +61,7 @@ class BlockRun:
     and (day of year of a batch, cell).
     """
 
-    def __init__(self, means: Means, block: Block) -> None:
+    def __init__(self, means: Means, block: Block, memory: ReadyMemory | None = None) -> None:
         self.means, self.block = means, block
         self.crew, self.spans = means.crew, means.spans
         self.request = means.needs.request
@@ -82,10 +74,11 @@ class BlockRun:
         )
         self.cell_shape = means.needs.archive.grid.shape or (1,)
 
-        cells, tile = block.stride_cells, percentile.tile_cells()
-        self.keys = _zeros((block.key_rows, cells), means.keys.dtype)
+        cells, tile = block.stride_cells, tile_cells()
+        memory = memory or ReadyMemory(0)
+        self.keys = memory.take((block.key_rows, cells), means.keys.dtype)
         shape = (block.tiles, len(self.statistics), block.result_rows, tile)
-        self.results = _zeros(shape, np.dtype(np.float32))
+        self.results = aligned_zeros(shape, np.dtype(np.float32))
         days = max(batch.doys.size for batch in block.batches)
         # Where nobody asks for them, counts are the kernel's own: one row for all days.
         counts = np.empty((days if "count" in self.request.extras else 1, cells), np.int32)
@@ -134,7 +127,7 @@ class BlockRun:
     def _fill(self, batch: Batch) -> None:
         tables = fill.tables(batch.fills)
 
-        tile = percentile.tile_cells()
+        tile = tile_cells()
 
         def stretch(first: int, last: int) -> None:
             start = perf_counter()
@@ -145,7 +138,7 @@ class BlockRun:
 
     def _refer(self, rows: np.ndarray) -> None:
         """Each cell's reference value from the first rows of the walk."""
-        tile = percentile.tile_cells()
+        tile = tile_cells()
 
         def stretch(first: int, last: int) -> None:
             cells = slice(first * tile, last * tile)
@@ -156,7 +149,7 @@ class BlockRun:
         self.crew.run(stretch, self._stretches())
 
     def _compute(self, batch: Batch) -> None:
-        tile, keys = percentile.tile_cells(), self.means.keys
+        tile, keys = tile_cells(), self.means.keys
         step = self.means.needs.windows.words_per_offset
 
         def stretch(first: int, last: int) -> None:
@@ -174,7 +167,7 @@ class BlockRun:
 
     def _extras(self, batch: Batch, first: int, last: int) -> None:
         extras = self.request.extras
-        tile = percentile.tile_cells()
+        tile = tile_cells()
         cells = slice(first * tile, last * tile)
         if set(extras) & set(moments.STATISTICS):
             found = moments.of_windows(
@@ -271,11 +264,3 @@ def _together(outputs: tuple[Finished, ...], days: int) -> list[slice]:
     at = np.array([finished.position for finished in outputs])
     breaks = np.flatnonzero((np.diff(at) != 1) | (at[1:] % days == 0)) + 1
     return [slice(int(a), int(b)) for a, b in pairwise([0, *breaks, len(outputs)])]
-
-
-def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Zeros whose rows start on cache lines when their length is a whole number of them."""
-    size = int(np.prod(shape)) * dtype.itemsize
-    raw = np.zeros(size + 64, np.uint8)
-    skip = -raw.ctypes.data % 64
-    return raw[skip : skip + size].view(dtype).reshape(shape)

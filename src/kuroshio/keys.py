@@ -16,8 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+YEARS_PER_WORD = 32  # keys of one cell and offset from the centre that are selected together
 AFFINE16, AFFINE32, FLOAT32, FLOAT64 = range(4)
 KEY_BITS = {AFFINE16: 16, AFFINE32: 32, FLOAT32: 32, FLOAT64: 64}
+
+
+class NotCodes(Exception):
+    """A value does not fit the kind of key chosen from the archive's head; choose a wider one."""
 
 
 @dataclass(frozen=True)

@@ -11,25 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 from .archive.cut import choose
-from .archive.decode import NotCodes, choose_keys, widest_keys
-from .archive.model import Archive, Spans
+from .archive.key_kind import NotCodes, choose_keys, sample_values, widest_keys
+from .archive.model import Archive, Progress, Spans
 from .archive.needs import Needs
 from .archive.plan import Layout, Plan
-from .archive.read import Reader, sample_values
 from .archive.schedule import block_of
 from .archive.sea import ValueOnLand
 from .archive.write import CHUNK_DOYS
-from .block_run import BlockRun, Means, Progress, statistics
 from .device.cpu import Crew
-from .kernels import percentile
-from .kernels.percentile_vectors import YEARS_PER_WORD
-from .keys import Keys
-from .request import Request
+from .device.llvm import tile_cells
+from .device.memory import ReadyMemory
+from .keys import YEARS_PER_WORD, Keys
+from .request import Request, statistics
+
+_SURE = 0.6  # of the key buffer is used even where land is left out
 
 
 @dataclass
@@ -65,7 +66,7 @@ def _with_keys(needs: Needs, keys: Keys, memory_bytes: int) -> Prepared:
         key_bytes=keys.bits // 8,
         statistics=len(statistics(needs.request)),
         output_days=CHUNK_DOYS,
-        tile_cells=percentile.tile_cells(),
+        tile_cells=tile_cells(),
         years_per_word=YEARS_PER_WORD,
     )
     return Prepared(needs, keys, layout, choose(needs, layout, memory_bytes))
@@ -112,25 +113,32 @@ def _run(
     begin = perf_counter()
     needs, plan, keys = prepared.needs, prepared.plan, prepared.keys
     result = Run(plan, keys)
-    reader = Reader(needs.archive, keys, spans, skip_bad)
-    sea = reader.sea(prepared.layout.tile_cells) if leave_out_land else None
-    with Crew(threads) as crew:
-        means = Means(
-            needs, keys, reader, crew, spans, progress or _unseen, plan.pieces * plan.blocks
-        )
-        started = BlockRun(means, block_of(needs, prepared.layout, plan, 0, sea))
-        means.progress("read", means.pieces_read, means.pieces)
-        with open_output(plan, keys, crew.executor) as output:  # while the first pieces are read
-            try:
-                started.finish(output)
-                del started  # its buffers make room for the next block's
-                for number in range(1, plan.blocks):
-                    BlockRun(means, block_of(needs, prepared.layout, plan, number)).finish(output)
-            except BaseException:
-                crew.dismiss()  # nobody may put into an output that is being removed
-                raise
-            result.skipped = sorted(set(reader.skipped))
-            output.finish(result.skipped)
+    with closing(ReadyMemory(plan.key_bytes, int(plan.key_bytes * _SURE))) as memory:
+        from .archive.read import Reader  # with Numba: it takes time that memory is made ready in
+        from .block_run import BlockRun, Means
+
+        reader = Reader(needs.archive, keys, spans, skip_bad)
+        sea = reader.sea(prepared.layout.tile_cells) if leave_out_land else None
+        with Crew(threads) as crew:
+            means = Means(
+                needs, keys, reader, crew, spans, progress or _unseen, plan.pieces * plan.blocks
+            )
+            started = BlockRun(means, block_of(needs, prepared.layout, plan, 0, sea), memory)
+            means.progress("read", means.pieces_read, means.pieces)
+            with open_output(
+                plan, keys, crew.executor
+            ) as output:  # while the first pieces are read
+                try:
+                    started.finish(output)
+                    del started  # its buffers make room for the next block's
+                    for number in range(1, plan.blocks):
+                        block = block_of(needs, prepared.layout, plan, number)
+                        BlockRun(means, block).finish(output)
+                except BaseException:
+                    crew.dismiss()  # nobody may put into an output that is being removed
+                    raise
+                result.skipped = sorted(set(reader.skipped))
+                output.finish(result.skipped)
     result.seconds = perf_counter() - begin
     return result
 

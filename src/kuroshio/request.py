@@ -135,3 +135,10 @@ def check_doys(doys: Sequence[int], length: int) -> tuple[int, ...]:
     if not doys:
         raise Refusal("No day of year was asked for. Give one or more, or nothing for all.")
     return tuple(int(doy) for doy in doys)
+
+
+def statistics(request: Request) -> list[tuple[str, int | None]]:
+    """What is kept for every day of year: (output variable, which percentile of it)."""
+    several = len(request.percentiles) > 1
+    thresh = [("thresh", i if several else None) for i in range(len(request.percentiles))]
+    return [*thresh, ("seas", None), *((name, None) for name in request.extras)]

@@ -72,9 +72,9 @@ class _Sizes:
         key_rows, result_rows, used, days_read = self._of_batch(batch)
         needs, layout = self.needs, self.layout
         stride = stride_cells(block * self.inner, layout)
-        memory = stride * (
-            (key_rows + 1) * layout.key_bytes
-            + result_rows * layout.statistics * 4
+        key_bytes = stride * (key_rows + 1) * layout.key_bytes
+        memory = key_bytes + stride * (
+            result_rows * layout.statistics * 4
             + batch * 4  # counts
             + layout.output_days * layout.statistics * 4
         )
@@ -87,6 +87,7 @@ class _Sizes:
             batch=batch,
             blocks=-(-self.shape[0] // block),
             memory_bytes=memory,
+            key_bytes=key_bytes,
             read_bytes=read,
             amplification=read / once if once else 1.0,
             pieces=int(used.sum()),

@@ -1,4 +1,4 @@
-"""Stored values to keys (see keys.py): which kind fits an archive, and the conversions.
+"""Stored values to keys (see keys.py).
 
 Every conversion is one pass without branches, so that it keeps up with the inflated bytes.
 """
@@ -8,78 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..errors import Refusal
-from ..keys import AFFINE16, AFFINE32, FLOAT32, FLOAT64, Keys
-from .model import Archive, Packing
+from ..keys import AFFINE16, AFFINE32, FLOAT32, Keys, NotCodes
+from .model import Packing
 from .sea import ValueOnLand
 from .shuffled_keys import shuffled_int16_keys
-
-# Scales and offsets that real archives store floats in, tried in this order.
-_DECIMALS = ((0.01, 0.0), (0.01, 273.15), (0.001, 0.0), (0.001, 273.15), (0.1, 0.0), (0.1, 273.15))
-
-
-class NotCodes(Exception):
-    """A value does not fit the kind of key chosen from the archive's head; choose a wider one."""
-
-
-def widest_keys(archive: Archive) -> Keys:
-    """The kind that holds any value of the archive's dtype and packings."""
-    dtype = archive.dtype.newbyteorder("=")  # NumPy's types are unequal where the order is
-    scales = {(p.packing.scale, p.packing.offset) for p in archive.pieces}
-    if dtype.kind in "iu" and dtype.itemsize <= 2 and len(scales) == 1:
-        return Keys(AFFINE32, *next(iter(scales)))
-    if dtype == np.float32 and not any(p.packing.packed for p in archive.pieces):
-        return Keys(FLOAT32)
-    return Keys(FLOAT64)
-
-
-def choose_keys(archive: Archive, sample: list[np.ndarray], padded: bool) -> Keys:
-    """The narrowest kind that fits: from dtype and packings, and for floats from a sample.
-
-    `sample` holds stored values of a few pieces; `padded`: gaps will be filled, which makes values
-    between the codes.
-    """
-    packings = {p.packing for p in archive.pieces}
-    scales = {(p.scale, p.offset) for p in packings}
-    dtype = archive.dtype.newbyteorder("=")
-    if padded or min(s for s, _ in scales) <= 0:
-        return Keys(FLOAT64)
-    if dtype.kind in "iu":
-        one = len(scales) == 1
-        scale, offset = next(iter(scales))
-        if one and dtype.itemsize <= 2 and dtype != np.uint16:
-            return Keys(AFFINE16, scale, offset)
-        if one and dtype.itemsize <= 4 and dtype != np.uint32:
-            return Keys(AFFINE32, scale, offset)
-        if dtype.itemsize <= 2:
-            return _lattice(dtype, scales)
-        return Keys(FLOAT64)
-    if dtype.kind == "f" and len(packings) == 1 and not next(iter(packings)).packed:
-        missing = next(iter(packings)).missing
-        for scale, offset in _DECIMALS:
-            keys = Keys(AFFINE16, scale, offset)
-            try:
-                if sum(_codes_of(s, missing, keys) for s in sample):
-                    return keys
-            except NotCodes:
-                continue
-    return widest_keys(archive)
-
-
-def _codes_of(values: np.ndarray, missing: tuple[float, ...], keys: Keys) -> int:
-    """Number of valid values, or NotCodes."""
-    out = np.empty(values.size, np.uint16)
-    to_keys(values.reshape(-1), Packing(missing=missing), keys, out)
-    return int((out > 0).sum())
-
-
-def _lattice(dtype: np.dtype, scales: set[tuple[float, float]]) -> Keys:
-    """One scale for all files: the codes of every file fall between its ends."""
-    info = np.iinfo(dtype)
-    low = min(o + s * info.min for s, o in scales)
-    high = max(o + s * info.max for s, o in scales)
-    step = (high - low) / (2**32 - 4)
-    return Keys(AFFINE32, step, low + step * (2**31 - 1), lossless=False)
 
 
 def to_keys(values: np.ndarray, packing: Packing, keys: Keys, out: np.ndarray) -> None:
@@ -157,15 +89,6 @@ def unshuffle(planes: np.ndarray, dtype: np.dtype) -> np.ndarray:
     else:
         _unshuffle8(planes, out)
     return out.view(dtype)
-
-
-def need_native(dtype: np.dtype) -> None:
-    """Refuse what cannot be an archive of numbers."""
-    if dtype.kind not in "iuf" or dtype.itemsize > 8:
-        raise Refusal(
-            f"The variable is stored as {dtype}; only integers and 32- or 64-bit floats can be "
-            "read."
-        )
 
 
 _jit = njit(nogil=True, cache=True, error_model="numpy")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+Progress = Callable[[str, int, int], None]  # (stage, done, total)
 Spans = Callable[[str, float, float, int], None]  # (stage, start_s, stop_s, bytes): the account's
 
 

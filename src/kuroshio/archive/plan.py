@@ -101,6 +101,7 @@ class Plan:
     batch: int  # days of year computed at a time, at most
     blocks: int
     memory_bytes: int
+    key_bytes: int  # of them, those of the key buffer
     read_bytes: int  # decoded, all blocks together
     amplification: float  # decoded bytes over bytes needed once
     pieces: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -23,8 +23,6 @@ from .fetch import fetch
 from .model import Archive, ArraySlice, ByteRange, FileSlice, Piece, Spans
 from .plan import Block, Load
 from .sea import SAMPLE_DAYS, Runs, all_cells, runs_of, whole_maps
-
-_SAMPLE_STEPS = 8
 
 
 class _Scratch(threading.local):
@@ -226,28 +224,3 @@ def _as_stored(raw: np.ndarray, where: ByteRange) -> np.ndarray:
     if where.shuffle and dtype.itemsize > 1:
         raw = unshuffle(raw.reshape(dtype.itemsize, -1), dtype)
     return raw.view(dtype).reshape(where.shape)
-
-
-def sample_values(archive: Archive, count: int = 3) -> list[np.ndarray]:
-    """Stored values of a few pieces spread over the archive, to choose a kind of key by."""
-    picks = np.unique(np.linspace(0, len(archive.pieces) - 1, count).astype(int))
-    sample = []
-    for pick in picks:
-        try:
-            sample.append(fetch(_head(archive.pieces[pick].where)))
-        except BadFile:  # the run itself will meet it and say so, or skip it
-            continue
-    return sample
-
-
-def _head(where: ByteRange | FileSlice | ArraySlice) -> ByteRange | FileSlice | ArraySlice:
-    """The first few time steps of a piece, where it can be had in parts."""
-    if isinstance(where, ByteRange) or where.time_axis is None:
-        return where
-    # Dropped dimensions are integers and vanish; the time axis counts those that stay.
-    kept = [i for i, part in enumerate(where.index) if isinstance(part, slice)]
-    axis = kept[where.time_axis]
-    times = where.index[axis]
-    assert isinstance(times, slice)
-    few = slice(times.start, min(times.stop, times.start + _SAMPLE_STEPS))
-    return replace(where, index=(*where.index[:axis], few, *where.index[axis + 1 :]))

@@ -28,6 +28,11 @@ def native_lanes() -> int:
     return 8 if features.get("avx2") else 4
 
 
+def tile_cells() -> int:
+    """Cells that the kernels take at once: the 16-bit lanes of a vector."""
+    return 2 * native_lanes()
+
+
 def _has_avx512() -> bool:
     return bool(binding.get_host_cpu_features().get("avx512f"))
 

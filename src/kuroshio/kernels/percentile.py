@@ -45,11 +45,6 @@ SOURCES = (
 )  # fmt: skip
 
 
-def tile_cells() -> int:
-    """Cells of a tile: the 16-bit lanes of a vector. Buffers are padded to whole tiles."""
-    return 2 * native_lanes()
-
-
 def compiled_for(kind: int, words: int, years: int, quantiles: np.ndarray) -> tuple[Any, Any]:
     """The kernel for a kind of key, `words` a window and `years` a word (see `compiled`).
 

@@ -15,11 +15,10 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..device.llvm import Emitter
-from ..keys import AFFINE16, KEY_BITS
+from ..keys import AFFINE16, KEY_BITS, YEARS_PER_WORD
 from . import bitplanes
 from .vector_keys import decode, literal_values
 
-YEARS_PER_WORD = 32
 _PREFETCH_BYTES = 128  # ahead of the tile: rows are too many for the processor to foresee
 MISSING_SEEN = 256  # flag that `extremes` adds to the number of planes
 
