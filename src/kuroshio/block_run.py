@@ -75,8 +75,8 @@ class BlockRun:
         self.cell_shape = means.needs.archive.grid.shape or (1,)
 
         cells, tile = block.stride_cells, tile_cells()
-        memory = memory or ReadyMemory(0)
-        self.keys = memory.take((block.key_rows, cells), means.keys.dtype)
+        take = memory.take if memory else aligned_zeros
+        self.keys = take((block.key_rows, cells), means.keys.dtype)
         shape = (block.tiles, len(self.statistics), block.result_rows, tile)
         self.results = aligned_zeros(shape, np.dtype(np.float32))
         days = max(batch.doys.size for batch in block.batches)

@@ -19,15 +19,13 @@ _LINE = 64
 class ReadyMemory:
     """Zeroed memory for one array; a thread begins to touch it at once, until it is taken.
 
-    nbytes  how much is expected; of it the first `touched` bytes are made ready
+    nbytes  how much is expected; of it the first `ready` bytes are touched
     """
 
-    def __init__(self, nbytes: int, touched: int = 0) -> None:
+    def __init__(self, nbytes: int, ready: int) -> None:
         self._memory = _aligned(nbytes)
         self._enough = threading.Event()
-        self._thread = threading.Thread(
-            target=self._touch, args=(min(touched, nbytes),), name="kuroshio-memory"
-        )
+        self._thread = threading.Thread(target=self._touch, args=(ready,), name="kuroshio-memory")
         self._thread.start()
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
