@@ -13,7 +13,7 @@ from kuroshio.kernels.list_windows import HIGHEST, LONGEST, LOWEST, NEITHER, sid
 from kuroshio.keys import AFFINE16
 
 SCALE, OFFSET = 0.01, 5.0
-WORDS, YEARS = 3, 5  # a window's
+WORDS = 3  # a window's
 
 
 class Numbers:
@@ -81,7 +81,7 @@ def numpy_windows(keys, word_rows, first_word, quantiles, least):
     return out, counts
 
 
-def draw_batch(data):
+def draw_batch(data, years):
     """Keys (row, cell) with a spare cell's width, the words of a few runs of windows, and least."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     tiles = data.draw(st.integers(1, 3))
@@ -92,8 +92,8 @@ def draw_batch(data):
     for days in data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3)):
         first_word += range(len(rows), len(rows) + days)
         for _ in range(days + WORDS - 1):
-            rows.append(np.arange(row + 1, row + YEARS + 1))
-            row += YEARS
+            rows.append(np.arange(row + 1, row + years + 1))
+            row += years
     word_rows = np.array(rows, np.int32)
     spread = data.draw(st.sampled_from([1, 3, 300, 6000, 30000]))
     keys = np.zeros((row + 1, cells), np.uint16)
@@ -106,21 +106,24 @@ def draw_batch(data):
     if data.draw(st.booleans()):  # gaps of single cells
         gappy = slice(0, cells // tiles)
         keys[:, gappy][rng.random(keys[:, gappy].shape) < 0.01] = 0
-    least = rng.integers(0, WORDS * YEARS + 2, len(first_word)).astype(np.int32)
+    least = rng.integers(0, WORDS * years + 2, len(first_word)).astype(np.int32)
     return keys, word_rows, np.array(first_word, np.int64), least
 
 
-@pytest.mark.parametrize("percentiles", [(90.0,), (10.0, 25.0, 90.0, 100.0)])
+@pytest.mark.parametrize(
+    ("years", "percentiles"),
+    [(5, (90.0,)), (5, (10.0, 25.0, 90.0, 100.0)), (1, (100.0,))],
+)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_lists_and_planes_agree_to_the_bit_and_with_numpy(percentiles, data):
-    keys, word_rows, first_word, least = draw_batch(data)
+def test_lists_and_planes_agree_to_the_bit_and_with_numpy(years, percentiles, data):
+    keys, word_rows, first_word, least = draw_batch(data, years)
     quantiles = np.array(percentiles) / 100
     cells, tile = keys.shape[1], tile_cells()
     reference = np.full(cells, 3.0, np.float32)
-    by_lists, sides = percentile.compiled_for(AFFINE16, WORDS, YEARS, quantiles)
+    by_lists, sides = percentile.compiled_for(AFFINE16, WORDS, years, quantiles)
     assert NEITHER not in sides
-    by_planes = percentile.compiled(AFFINE16, WORDS, YEARS, 0, 0, 0)
+    by_planes = percentile.compiled(AFFINE16, WORDS, years, 0, 0, 0)
     results = []
     for kernel, how in ((by_lists, sides), (by_planes, np.full_like(sides, NEITHER))):
         found = np.full((cells // tile, len(quantiles) + 1, len(first_word), tile), -1, np.float32)

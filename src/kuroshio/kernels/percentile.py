@@ -53,7 +53,8 @@ def compiled_for(kind: int, words: int, years: int, quantiles: np.ndarray) -> tu
     sides, longest = list_windows.sides_of(quantiles, words * years)
     if kind != AFFINE16:
         sides[:], longest = NEITHER, 0
-    longest = max(longest, years) if longest else 0
+    # Two at least, for a list of zeros serves as the sums of a word, too: 32 bits a cell.
+    longest = max(longest, years, 2) if longest else 0
     highest, lowest = (longest if (sides == side).any() else 0 for side in (HIGHEST, LOWEST))
     return compiled(kind, words, years, highest, lowest, _source_stamp()), sides
 
