@@ -169,7 +169,7 @@ def test_cache_not_wanted(days, cache, scanned):
     assert not cache.exists()
 
 
-@pytest.mark.parametrize("how", ["text", "half", "other tables", "nonsense rows"])
+@pytest.mark.parametrize("how", ["text", "half", "other tables", "nonsense rows", "half a zip"])
 def test_corrupt_cache_is_made_anew(days, cache, scanned, how):
     first = open_archive(days)
     (path,) = cache.iterdir()
@@ -184,8 +184,12 @@ def test_corrupt_cache_is_made_anew(days, cache, scanned, how):
             database.execute("CREATE TABLE file (a, b)")
         database.close()
     else:
+        change = {
+            "nonsense rows": "UPDATE file SET packing = '[1', ranges = x'00'",
+            "half a zip": "UPDATE layout SET arrays = substr(arrays, 1, length(arrays) / 2)",
+        }
         with sqlite3.connect(path) as database:
-            database.execute("UPDATE file SET packing = '[1', ranges = x'00'")
+            database.execute(change[how])
         database.close()
     same(first, open_archive(days))
     scanned.clear()
@@ -200,16 +204,20 @@ def test_unwritable_cache_is_no_error(days, tmp_path, monkeypatch):
     assert open_archive(days).days.size == 10
 
 
-def test_locked_cache_is_no_error(days, cache, monkeypatch):
+def test_locked_cache_is_no_error_and_stays(days, cache, monkeypatch, scanned):
     first = open_archive(days)
     (path,) = cache.iterdir()
     monkeypatch.setattr(index, "_PATIENCE_S", 0.05)
     lock = sqlite3.connect(path, isolation_level=None)
     lock.execute("BEGIN EXCLUSIVE")
+    before = path.stat().st_ino
     same(first, open_archive(days))
+    assert path.stat().st_ino == before
     lock.execute("ROLLBACK")
     lock.close()
-    assert path.exists()
+    scanned.clear()
+    same(first, open_archive(days))
+    assert scanned == []
 
 
 def test_cache_folder(monkeypatch):

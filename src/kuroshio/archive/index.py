@@ -76,8 +76,9 @@ class Index:
         try:
             with contextlib.closing(self._connect()) as database:
                 return self._load(database, paths, request)
-        except (sqlite3.Error, OSError, ValueError, KeyError, TypeError, EOFError):
-            self._discard()
+        except Exception as error:  # rows can be damaged in any way
+            if not _passing(error):
+                self._discard()
             return {}, {}
 
     def save(
@@ -119,10 +120,9 @@ class Index:
                 database.executemany(
                     "INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?)", files
                 )
-        except sqlite3.OperationalError:
-            return  # locked by another run, read-only, or a full disk
-        except (sqlite3.Error, OSError, UnicodeEncodeError):
-            self._discard()
+        except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
+            if not _passing(error):
+                self._discard()
 
     def _connect(self) -> sqlite3.Connection:
         database = sqlite3.connect(self._path, timeout=_PATIENCE_S)
@@ -179,6 +179,15 @@ class Index:
         if any(form.fingerprint not in layouts for form in forms.values()):
             raise ValueError("a layout is missing")
         return facts, layouts
+
+
+def _passing(error: Exception) -> bool:
+    """Whether an error says nothing of the content: locked by another run, read-only, a full disk.
+
+    SQLite's general error is one of the content: tables or columns are not there.
+    """
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
 
 
 def _split(path: str) -> tuple[str, str]:
