@@ -8,6 +8,8 @@ import os
 import shutil
 import subprocess
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,8 @@ from cli_runs import YEARS, assert_refused, daily_codes, left_over, run, run_her
 from kuroshio import Refusal
 from kuroshio.api import Job
 from kuroshio.archive.catalog import open_archive
+from kuroshio.archive.describe import describe
+from kuroshio.archive.write import _store_of, open_output
 from kuroshio.request import Request
 
 
@@ -120,6 +124,40 @@ def test_the_folder_goes_away_during_the_run(archive, warm, place, monkeypatch):
         result = run_here("climatology", archive, *YEARS, "-q", "-o", place / f"c{suffix}")
         assert result.status in (0, 2)  # Zarr makes folders as it needs them
         assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_disk_full_for_one_thread_while_another_stores(place, monkeypatch, suffix):
+    """What is being stored is waited for before the partial output is removed."""
+    kind = _store_of(place / f"c{suffix}")
+    usual, begun = kind.store, threading.Event()
+
+    def store(self, name, *rest):
+        if name == "thresh":
+            begun.wait(10)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        begun.set()
+        time.sleep(0.2)
+        usual(self, name, *rest)
+
+    monkeypatch.setattr(kind, "store", store)
+    schema = describe(open_archive(series(), cache=False), Request((2001, 2002)), range(1, 9))
+    values = np.ones(schema.shape("seas"), np.float32)
+    with (
+        ThreadPoolExecutor(2) as pool,
+        open_output(place / f"c{suffix}", schema, pool=pool) as writer,
+    ):
+        slow = pool.submit(writer.put, "seas", 0, values)
+        full = pool.submit(writer.put, "thresh", 0, values)
+        with pytest.raises(Refusal, match="The disk is full"):
+            full.result()
+        assert isinstance(slow.exception(), Refusal | None)
+    assert left_over(place) == []
+
+
+def series() -> xr.DataArray:
+    days = np.arange("2001-01-01", "2003-01-01", dtype="datetime64[D]").astype("datetime64[ns]")
+    return xr.DataArray(np.ones((730, 3, 4)), {"time": days}, ("time", "lat", "lon"), "sst")
 
 
 # -- several at once -------------------------------------------------------------------------------

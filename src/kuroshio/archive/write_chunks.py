@@ -83,6 +83,8 @@ class OutputWriter:
         self._part = part.begin(path)
         self._pool = pool
         self._lock = threading.Lock()
+        self._storing = 0  # threads that change the file just now
+        self._stored = threading.Condition(self._lock)
         self._groups: dict[tuple[str, tuple[int, ...], int], _Group] = {}
         self._complete: set[tuple[str, tuple[int, ...], int]] = set()
         self._spare: list[np.ndarray] = []  # chunks' memory, to be used again
@@ -191,9 +193,11 @@ class OutputWriter:
 
     def abort(self) -> None:
         """Stop and remove what was written; harmless when there is nothing to stop."""
-        if not self._open:
-            return
-        self._open = False
+        with self._stored:
+            if not self._open:
+                return
+            self._open = False
+            self._stored.wait_for(lambda: self._storing == 0)
         for future in list(self._futures):
             future.cancel()
         for future in list(self._futures):
@@ -273,7 +277,8 @@ class OutputWriter:
         try:
             task(*args)
         except BaseException as error:
-            self._error = error
+            with self._lock:
+                self._error = self._error or error
             self._raise_if_failed()
 
     def _settle(self, future: Future[None]) -> None:
@@ -296,11 +301,23 @@ class OutputWriter:
         if self._open and self._error is None and not _all_fill(chunk, self._fill(name)):
             data = self._store.encode(name, chunk)
             encoded = time.perf_counter()
-            if self._open:
-                self._store.store(name, index, data)
+            self._change(name, index, data)
             stored, size = time.perf_counter(), len(data)
         self._spans("compress", started, encoded, chunk.nbytes)
         self._spans("write", encoded, stored, size)
+
+    def _change(self, name: str, index: tuple[int, ...], data: bytes | memoryview) -> None:
+        """Store encoded bytes, unless the output has been given up; `abort` waits for this."""
+        with self._lock:
+            if not self._open:
+                return
+            self._storing += 1
+        try:
+            self._store.store(name, index, data)
+        finally:
+            with self._stored:
+                self._storing -= 1
+                self._stored.notify_all()
 
     def _fill(self, name: str) -> float | None:
         return self.schema.variables[name].fill
