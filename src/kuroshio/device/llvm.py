@@ -10,6 +10,7 @@ print the same list as text for another device.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -20,12 +21,31 @@ _I64 = ir.IntType(64)
 
 
 @functools.cache
+def _features() -> frozenset[str]:
+    """What Numba compiles for: the processor's features, unless its variables name others.
+
+    LLVM ends the process at an instruction that is not among them.
+    """
+    named = os.environ.get("NUMBA_CPU_FEATURES")
+    if named is None and os.environ.get("NUMBA_CPU_NAME") == "generic":
+        named = ""
+    if named is not None:
+        return frozenset(part[1:] for part in named.split(",") if part.startswith("+"))
+    try:
+        found = binding.get_host_cpu_features()
+    except RuntimeError:  # LLVM does not know this processor's
+        return frozenset()
+    left_out = "avx" if os.environ.get("NUMBA_ENABLE_AVX") == "0" else "-"
+    return frozenset(f for f, there in found.items() if there and not f.startswith(left_out))
+
+
+@functools.cache
 def native_lanes() -> int:
     """Lanes of 32 bits in this processor's widest vector: 16, 8 or 4."""
-    features = binding.get_host_cpu_features()
-    if features.get("avx512bw") and features.get("avx512vl"):
+    features = _features()
+    if {"avx512bw", "avx512vl"} <= features:
         return 16
-    return 8 if features.get("avx2") else 4
+    return 8 if "avx2" in features else 4
 
 
 def tile_cells() -> int:
@@ -34,7 +54,7 @@ def tile_cells() -> int:
 
 
 def _has_avx512() -> bool:
-    return bool(binding.get_host_cpu_features().get("avx512f"))
+    return "avx512f" in _features()
 
 
 class Emitter:
