@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import strategies
 from engine import archive_of, compute
+from kuroshio.api import Job
 from kuroshio.archive.read import Reader
 from kuroshio.errors import Refusal
 from kuroshio.keys import AFFINE16, Keys
@@ -94,3 +95,12 @@ def test_land_is_left_out_and_found_again(ice):
     }
     part = replace(sample, values=sample.values.reshape(-1, 640)[:, some])
     compare(found, strategies.oracle(part, request), sample, request.extras)
+
+
+def test_a_run_that_begins_anew_warns_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("kuroshio.api.space_warning", lambda *_: "tight")
+    sample = striped(np.random.default_rng(), ice=True)
+    archive = archive_of(sample, tuple(range(1, sample.days.size)))
+    request = Request((2000, 2002), (50.0, 90.0), doys=tuple(range(190, 230)))
+    done = Job(request, output=tmp_path / "clim.nc").run(archive)
+    assert done.warnings.count("tight") == 1

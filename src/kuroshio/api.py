@@ -237,8 +237,7 @@ class Job:
             if plan.blocks > 1:  # chunks must not straddle blocks
                 chunks[0] = _divisor(plan.block_rows, chunks[0])
             tight = space_warning(self.output, schema)
-            if tight:
-                warnings.append(tight)
+            warnings[:] = [tight] if tight else []  # a run may open its output anew
             return open_output(
                 self.output, schema, pool=executor, cell_chunks=chunks, overwrite=self.overwrite,
                 spans=account.span,
