@@ -86,16 +86,23 @@ def _finish(total, width, reference, out):
 
 
 def reference_values(keys: Any, buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """A value near each cell's results, finite float32: its first valid key's in `rows`, else 0.
+    """A value near each cell's results, finite float32: of the first days of `rows`, else 0.
 
-    `buffer` (row, cell) keys. Results depend in their last bit on the reference, so `rows` must be
-    of the same days however the work is cut.
+    It is the first valid one; of floats, which may differ by many powers of ten, the smallest: a
+    result is no more precise than its reference. `buffer` (row, cell) keys. Results depend in their
+    last bit on the reference, so `rows` must be of the same days however the work is cut.
     """
     found = np.zeros(buffer.shape[1], buffer.dtype)
+    near = np.full(buffer.shape[1], np.nan)
     for row in rows[:_TRIED]:  # what is then still missing is land or ice and does not matter
-        if found.all():
-            break
-        np.copyto(found, buffer[row], where=found == 0)
+        if keys.affine:
+            if found.all():
+                break
+            np.copyto(found, buffer[row], where=found == 0)
+        else:
+            value = keys.values(buffer[row])
+            near = np.where(np.isnan(near) | (np.abs(value) < np.abs(near)), value, near)
+    near = keys.values(found) if keys.affine else near
     largest = np.finfo(np.float32).max
-    near = np.nan_to_num(keys.values(found), posinf=0.0, neginf=0.0)
+    near = np.nan_to_num(near, nan=0.0, posinf=0.0, neginf=0.0)
     return np.clip(near, -largest, largest).astype(np.float32)
