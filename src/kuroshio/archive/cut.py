@@ -15,7 +15,8 @@ LINE_BYTES = 64
 
 # Rates of one ordinary thread, only to weigh cuts against each other.
 _DECODE_BYTES_PER_S = 1e9
-_WORD_S_PER_BYTE = 1.5e-9  # a cell and word, by the bytes of its keys
+_LISTS_S_PER_BYTE = 1.5e-9  # a cell and word, by the bytes of its keys
+_PLANES_S_PER_BYTE = 2.5e-9
 _FRESH_MEMORY_S_PER_GB = 2.0
 
 
@@ -103,7 +104,7 @@ class _Sizes:
         prepared = plan.computed * (1 + (words - 1) / plan.batch) * cells * key_bytes
         return (
             plan.read_bytes / _DECODE_BYTES_PER_S
-            + prepared * _WORD_S_PER_BYTE
+            + prepared * (_LISTS_S_PER_BYTE if key_bytes == 2 else _PLANES_S_PER_BYTE)
             + plan.memory_bytes / 1e9 * _FRESH_MEMORY_S_PER_GB
         )
 
