@@ -43,6 +43,7 @@ def start(*arguments: object, code: str = "", **options: Any) -> subprocess.Pope
     code = f"import sys\nsys.argv[0] = 'kuroshio'\n{code}\nfrom kuroshio.cli import main\nmain()\n"
     paths = os.pathsep.join(p or os.getcwd() for p in sys.path)
     env = {**os.environ, "PYTHONPATH": paths, **options.pop("env", {})}
+    env.pop("PYTHONUNBUFFERED", None)  # with it, streams that cannot be flushed go unnoticed
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.Popen(command, env=env, start_new_session=True, **pipes)

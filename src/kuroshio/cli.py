@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from collections.abc import Sequence
 from . import commands
 from .errors import Refusal
 from .interrupt import FAREWELL, Stopped, stopping_on_signals
-from .messages import complain
+from .messages import complain, forget
 
 SIZES = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -44,14 +43,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         complain(FAREWELL)
         sys.exit(stopped.status if isinstance(stopped, Stopped) else 130)
     except BrokenPipeError:  # `kuroshio info ... | head`: what was asked for has been shown
-        _forget_stdout()
+        forget(sys.stdout)
         sys.exit(0)
-
-
-def _forget_stdout() -> None:
-    """What is still in standard output's buffer goes nowhere, without a complaint at the end."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import textwrap
+from typing import TextIO
 
 RED, YELLOW = "1;31", "33"
 _WIDEST = 100
@@ -24,6 +25,17 @@ def complain(message: str) -> None:
 def note(message: str) -> None:
     """What should be known although the command went on."""
     _say(f"note: {message}", YELLOW)
+
+
+def forget(stream: TextIO) -> None:
+    """What is still in a stream's buffer goes nowhere, so that the end of the process is in order.
+
+    Python ends with status 120 where it cannot flush its standard streams.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def printable(text: str) -> str:
@@ -41,5 +53,7 @@ def _say(text: str, colour: str) -> None:
         text = textwrap.fill(text, max(width, 20), break_long_words=False, break_on_hyphens=False)
         if not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
             text = f"\x1b[{colour}m{text}\x1b[0m"
-    with contextlib.suppress(OSError, ValueError):  # nobody listens
+    try:
         print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError):  # nobody listens
+        forget(sys.stderr)
