@@ -76,19 +76,16 @@ def keep_runs(keys: np.ndarray, runs: np.ndarray, out: np.ndarray) -> None:
         raise ValueOnLand
 
 
-def unshuffle(planes: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """HDF5's byte shuffle undone: (itemsize, n) bytes to n values."""
+def unshuffle(planes: np.ndarray, out: np.ndarray) -> None:
+    """HDF5's byte shuffle undone: (itemsize, n) bytes to n values of 2, 4 or 8 bytes."""
     size = planes.shape[0]
-    if size == 1:
-        return planes[0].view(dtype)
-    out = np.empty(planes.shape[1], f"u{size}")
+    words = out.view(f"u{size}")
     if size == 2:
-        _unshuffle2(planes[0], planes[1], out)
+        _unshuffle2(planes[0], planes[1], words)
     elif size == 4:
-        _unshuffle4(planes, out)
+        _unshuffle4(planes, words)
     else:
-        _unshuffle8(planes, out)
-    return out.view(dtype)
+        _unshuffle8(planes, words)
 
 
 _jit = njit(nogil=True, cache=True, error_model="numpy")
