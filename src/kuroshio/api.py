@@ -183,7 +183,7 @@ class Job:
             check_output(self.output, self.overwrite)
 
     def _check_not_an_input(self, archive: Archive) -> None:
-        if self.output is None or not os.path.exists(self.output):
+        if self.output is None:
             return
         output = os.path.realpath(self.output)
         # Ten thousand paths take long to resolve: only those of the same file are.
@@ -269,7 +269,10 @@ class Job:
 
 def _same_file(archive: Archive, path: str) -> Iterator[str]:
     """The sources that are the file at this path, by whatever name."""
-    state = os.stat(path)
+    try:
+        state = os.stat(path)
+    except FileNotFoundError:  # as usual; or another run is replacing it just now
+        return
     for source in archive.sources:
         with contextlib.suppress(OSError):  # some are a word for an object in memory
             if os.path.samestat(os.stat(source), state):
