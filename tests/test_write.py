@@ -313,6 +313,8 @@ def test_misuse_is_a_defect_and_leaves_nothing(tmp_path):
         attempt(lambda writer: [writer.put("seas", 3, values["seas"][3:4]) for _ in range(2)])
     with pytest.raises(ValueError, match="put twice"):
         attempt(lambda writer: [writer.put("seas", 0, values["seas"][:8]) for _ in range(2)])
+    with pytest.raises(ValueError, match="cut the chunks"):
+        attempt(lambda writer: writer.put("seas", 0, values["seas"][:8, 2:6], slice(2, 6)))
     with pytest.raises(ValueError, match="next chunk"):
         attempt(lambda writer: writer.put("seas", 7, values["seas"][7:9]))
     with pytest.raises(ValueError, match="has shape"):

@@ -136,7 +136,11 @@ class OutputWriter:
         if slots.stop > self.chunks[0]:
             raise ValueError(f"{name} {position}: {len(values)} days reach into the next chunk")
         key = (name, (lead[0] // self.chunks[0], *lead[1:]), start)
-        whole = values.shape == self.chunks and values.dtype == self.schema.variables[name].dtype
+        whole = (
+            values.shape == self.chunks
+            and start % self.chunks[1] == 0
+            and values.dtype == self.schema.variables[name].dtype
+        )
         with self._lock:
             group = self._groups.get(key)
             if key in self._complete or (group and not group.seen.isdisjoint(slots)):
@@ -145,8 +149,9 @@ class OutputWriter:
                 group = self._groups[key] = self._new_group(name, key[1], start, stop)
             if group is not None:
                 group.seen.update(slots)
+            else:
+                self._complete.add(key)
         if group is None:
-            self._complete.add(key)
             index = (*key[1], start // self.chunks[1], *(0 for _ in cells[1:]))
             self._now(self._store_chunk, name, index, np.ascontiguousarray(values))
             return
