@@ -10,8 +10,11 @@ print the same list as text for another device.
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeAlias
 
 from llvmlite import binding, ir
@@ -55,6 +58,16 @@ def tile_cells() -> int:
 
 def _has_avx512() -> bool:
     return "avx512f" in _features()
+
+
+@functools.cache
+def source_stamp(modules: tuple[ModuleType, ...]) -> int:
+    """A number that changes with the text of modules that are inlined into a kernel.
+
+    As a compile-time constant of it, it makes Numba's cache on disk watch them.
+    """
+    text = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
+    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
 
 
 class Emitter:

@@ -16,15 +16,13 @@ departures from a `reference` value of the cell, so that what is averaged later 
 from __future__ import annotations
 
 import functools
-import hashlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import njit
 
 from ..device import llvm
-from ..device.llvm import native_lanes
+from ..device.llvm import native_lanes, source_stamp
 from ..keys import AFFINE16, KEY_BITS
 from . import (
     bitplanes,
@@ -56,14 +54,7 @@ def compiled_for(kind: int, words: int, years: int, quantiles: np.ndarray) -> tu
     # Two at least, for a list of zeros serves as the sums of a word, too: 32 bits a cell.
     longest = max(longest, years, 2) if longest else 0
     highest, lowest = (longest if (sides == side).any() else 0 for side in (HIGHEST, LOWEST))
-    return compiled(kind, words, years, highest, lowest, _source_stamp()), sides
-
-
-@functools.cache
-def _source_stamp() -> int:
-    """A number that changes with the text of the operation lists and their emitter."""
-    text = b"".join(Path(str(module.__file__)).read_bytes() for module in SOURCES)
-    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
+    return compiled(kind, words, years, highest, lowest, source_stamp(SOURCES)), sides
 
 
 @functools.cache

@@ -2,21 +2,28 @@
 
 Results arrive as float32 departures from the cell's reference, a tile's days together. Outputs are
 averaged in one pass: the first by a sum over its window, each next by the day that enters less the
-day that leaves, in float64, so that nothing accumulates from batch to batch.
+day that leaves, in float64, so that nothing accumulates from batch to batch. Measured, ns a value
+of a 31-day and a 1-day mean: loops over cells 2.4 and 2.4, vectors (smooth_vectors) 1.2 and 1.1,
+the entering day of the next tile fetched ahead 1.1 and 0.8.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-_OUTWEIGHS = 1e6  # a value that leaves a sum so much smaller than itself took digits along
+from ..device import llvm
+from ..device.llvm import source_stamp
+from . import smooth_vectors, vector_keys
+from .smooth_vectors import mean_of_total, slide_total, sum_days
+
+SOURCES = (llvm, smooth_vectors, vector_keys)
 _TRIED = 17  # days in which a cell's reference is looked for
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
 def running_mean(results, statistic, rows, reference, runs, first, last, out):
     """Mean over result rows `rows` (output, day) plus the reference, for grid cells first to last.
 
@@ -27,62 +34,59 @@ def running_mean(results, statistic, rows, reference, runs, first, last, out):
     NaN in any day of a window makes its mean NaN. What a sum cannot forget, because it is not
     finite or so large, is no more in the sum once it has left: that is made anew.
     """
-    width = rows.shape[1]
-    tile = results.shape[3]
-    slides = np.zeros(rows.shape[0], np.bool_)
-    for o in range(1, rows.shape[0]):
-        slides[o] = width > 1
-        for k in range(width - 1):
-            slides[o] &= rows[o, k] == rows[o - 1, k + 1]
-    total = np.empty(tile, np.float64)
-    done = first
-    for r in range(runs.shape[0]):
-        start, shift = runs[r, 0], runs[r, 0] - runs[r, 2]
-        begin, end = max(first, start), min(last, start + runs[r, 1])
-        if begin >= end:
-            continue
-        out[:, done - first : begin - first] = np.nan
-        done = end
-        for t in range((begin - shift) // tile, -(-(end - shift) // tile)):
-            at = t * tile + shift  # the tile's first cell on the grid
-            low, high = max(begin - at, 0), min(end - at, tile)
-            for o in range(rows.shape[0]):
-                days = results[t, statistic]
-                if not slides[o] or not _slide(
-                    total, days[rows[o, width - 1]], days[rows[o - 1, 0]]
-                ):
-                    _sum(total, days, rows[o])
-                about = reference[t * tile + low : t * tile + high]
-                _finish(total[low:high], width, about, out[o, at + low - first :])
-    out[:, done - first :] = np.nan
+    kernel = _compiled(results.shape[3] // 2, source_stamp(SOURCES))
+    kernel(results, statistic, rows, reference, runs, first, last, out)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _slide(total, enter, leave):
-    """total += enter - leave; False if that is not good enough for some cell."""
-    bad = 0
-    for i in range(total.size):
-        a, b = np.float64(enter[i]), np.float64(leave[i])
-        t = total[i] + (a - b)
-        total[i] = t
-        forgets = (abs(b) <= _OUTWEIGHS * abs(t)) | ((t != t) & (abs(b) < np.inf))
-        bad += not (forgets | (a != a))
-    return bad == 0
+@functools.cache
+def _compiled(lanes: int, stamp: int) -> Any:
+    """The kernel for vectors of so many lanes; see percentile.compiled."""
 
+    @njit(nogil=True, cache=True, error_model="numpy")
+    def run(results, statistic, rows, reference, runs, first, last, out):
+        _ = stamp
+        width = rows.shape[1]
+        tile = results.shape[3]
+        slides = np.zeros(rows.shape[0], np.bool_)
+        for o in range(1, rows.shape[0]):
+            slides[o] = width > 1
+            for k in range(width - 1):
+                slides[o] &= rows[o, k] == rows[o - 1, k + 1]
+        space = np.empty(2 * lanes, np.float64)
+        edge = np.empty(tile, np.float32)  # a tile of which only a part is wanted
+        total, part, stride = space.ctypes.data, np.int64(edge.ctypes.data), results.strides[2]
+        done = first
+        for r in range(runs.shape[0]):
+            start, shift = runs[r, 0], runs[r, 0] - runs[r, 2]
+            begin, end = max(first, start), min(last, start + runs[r, 1])
+            if begin >= end:
+                continue
+            out[:, done - first : begin - first] = np.nan
+            done = end
+            for t in range((begin - shift) // tile, -(-(end - shift) // tile)):
+                at = t * tile + shift  # the tile's first cell on the grid
+                low, high = max(begin - at, 0), min(end - at, tile)
+                whole = high - low == tile
+                days = results.ctypes.data + t * results.strides[0] + statistic * results.strides[1]
+                about = reference.ctypes.data + t * tile * reference.itemsize
+                for o in range(rows.shape[0]):
+                    entering = days + rows[o, width - 1] * stride
+                    slid = slides[o] and slide_total(
+                        lanes, total, entering, days + rows[o - 1, 0] * stride
+                    )
+                    if not slid:
+                        window = rows.ctypes.data + o * rows.strides[0]
+                        sum_days(lanes, days, stride, window, width, total)
+                    to = out.ctypes.data + o * out.strides[0] + (at - first) * out.itemsize
+                    mean_of_total(
+                        lanes, total, np.float64(width), about, to if whole else part,
+                        entering + results.strides[0],
+                    )  # fmt: skip
+                    if not whole:
+                        out[o, at + low - first : at + high - first] = edge[low:high]
+        out[:, done - first :] = np.nan
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _sum(total, results, rows):
-    total[:] = 0.0
-    for k in range(rows.size):
-        day = results[rows[k]]
-        for i in range(total.size):
-            total[i] += np.float64(day[i])
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _finish(total, width, reference, out):
-    for i in range(total.size):
-        out[i] = np.float32(total[i] / width + np.float64(reference[i]))
+    return run
 
 
 def reference_values(keys: Any, buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
