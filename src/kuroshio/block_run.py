@@ -61,7 +61,7 @@ class BlockRun:
     and (day of year of a batch, cell).
     """
 
-    def __init__(self, means: Means, block: Block, memory: ReadyMemory | None = None) -> None:
+    def __init__(self, means: Means, block: Block, memory: ReadyMemory) -> None:
         self.means, self.block = means, block
         self.crew, self.spans = means.crew, means.spans
         self.request = means.needs.request
@@ -75,8 +75,7 @@ class BlockRun:
         self.cell_shape = means.needs.archive.grid.shape or (1,)
 
         cells, tile = block.stride_cells, tile_cells()
-        take = memory.take if memory else aligned_zeros
-        self.keys = take((block.key_rows, cells), means.keys.dtype)
+        self.keys = memory.take((block.key_rows, cells), means.keys.dtype)
         shape = (block.tiles, len(self.statistics), block.result_rows, tile)
         self.results = aligned_zeros(shape, np.dtype(np.float32))
         days = max(batch.doys.size for batch in block.batches)

@@ -133,7 +133,7 @@ def _run(
                     del started  # its buffers make room for the next block's
                     for number in range(1, plan.blocks):
                         block = block_of(needs, prepared.layout, plan, number)
-                        BlockRun(means, block).finish(output)
+                        BlockRun(means, block, ReadyMemory(plan.key_bytes, 0)).finish(output)
                 except BaseException:
                     crew.dismiss()  # nobody may put into an output that is being removed
                     raise

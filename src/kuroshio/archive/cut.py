@@ -17,7 +17,7 @@ LINE_BYTES = 64
 _DECODE_BYTES_PER_S = 1e9
 _LISTS_S_PER_BYTE = 1.5e-9  # a cell and word, by the bytes of its keys
 _PLANES_S_PER_BYTE = 2.5e-9
-_FRESH_MEMORY_S_PER_GB = 2.0
+_FRESH_MEMORY_S_PER_GB = 0.7
 
 
 def choose(needs: Needs, layout: Layout, memory_bytes: int) -> Plan:
