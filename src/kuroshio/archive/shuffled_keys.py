@@ -15,7 +15,36 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 _VECTOR = 32  # keys stored at once, to an address that is a multiple of their 64 bytes
+_CODES = ir.VectorType(ir.IntType(16), _VECTOR)
 _TOP = 0x8000
+
+
+def _splat(builder: Any, value: Any) -> Any:
+    one = builder.insert_element(ir.Constant(_CODES, ir.Undefined), value, ir.IntType(32)(0))
+    first = ir.Constant(ir.VectorType(ir.IntType(32), _VECTOR), None)
+    return builder.shuffle_vector(one, ir.Constant(_CODES, ir.Undefined), first)
+
+
+def _codes_and_gaps(builder: Any, low: Any, high: Any, fill: Any, none: Any) -> tuple[Any, Any]:
+    """_VECTOR codes from their bytes at two addresses, and which are missing (one-bit lanes)."""
+
+    def load(address: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(8), _VECTOR)
+        raw = builder.load(builder.inttoptr(address, kind.as_pointer()), align=1, typ=kind)
+        return builder.zext(raw, _CODES)
+
+    codes = builder.or_(load(low), builder.shl(load(high), ir.Constant(_CODES, [8] * _VECTOR)))
+    filled = builder.icmp_unsigned("==", codes, _splat(builder, fill))
+    ignore = builder.icmp_unsigned("!=", none, ir.Constant(none.type, 0))
+    return codes, builder.select(ignore, ir.Constant(filled.type, None), filled)
+
+
+def _any_lane(builder: Any, lanes: Any) -> Any:
+    """1 or 0 (uint16): is one of these bits set?"""
+    bits = builder.bitcast(lanes, ir.IntType(_VECTOR))
+    return builder.zext(
+        builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0)), _CODES.element
+    )
 
 
 @intrinsic
@@ -26,35 +55,28 @@ def _keys_past_caches(typingctx, low, high, fill, none, out):
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        low, high, fill, none, out = args
-        i8, i16 = ir.IntType(8), ir.IntType(16)
-        wide = ir.VectorType(i16, _VECTOR)
-
-        def load(address: Any) -> Any:
-            kind = ir.VectorType(i8, _VECTOR)
-            raw = builder.load(builder.inttoptr(address, kind.as_pointer()), align=1, typ=kind)
-            return builder.zext(raw, wide)
-
-        def splat(value: Any) -> Any:
-            one = builder.insert_element(ir.Constant(wide, ir.Undefined), value, ir.IntType(32)(0))
-            first = ir.Constant(ir.VectorType(ir.IntType(32), _VECTOR), None)
-            return builder.shuffle_vector(one, ir.Constant(wide, ir.Undefined), first)
-
-        codes = builder.or_(load(low), builder.shl(load(high), ir.Constant(wide, [8] * _VECTOR)))
-        ignore = builder.icmp_unsigned("!=", none, ir.Constant(none.type, 0))
-        filled = builder.icmp_unsigned("==", codes, splat(fill))
-        filled = builder.select(ignore, ir.Constant(filled.type, None), filled)
-        zero = ir.Constant(wide, None)
-        keys = builder.xor(codes, ir.Constant(wide, [_TOP] * _VECTOR))
-        lost = builder.and_(builder.icmp_unsigned("==", keys, zero), builder.not_(filled))
-        keys = builder.select(filled, zero, keys)
-        store = builder.store(keys, builder.inttoptr(out, wide.as_pointer()), align=2 * _VECTOR)
-        past = builder.module.add_metadata([ir.IntType(32)(1)])
-        store.set_metadata("nontemporal", past)
-        bits = builder.bitcast(lost, ir.IntType(_VECTOR))
-        return builder.zext(builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0)), i16)
+        codes, missing = _codes_and_gaps(builder, *args[:4])
+        zero = ir.Constant(_CODES, None)
+        keys = builder.xor(codes, ir.Constant(_CODES, [_TOP] * _VECTOR))
+        lost = builder.and_(builder.icmp_unsigned("==", keys, zero), builder.not_(missing))
+        keys = builder.select(missing, zero, keys)
+        address = builder.inttoptr(args[4], _CODES.as_pointer())
+        store = builder.store(keys, address, align=2 * _VECTOR)
+        store.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+        return _any_lane(builder, lost)
 
     return types.uint16(low, high, fill, none, out), codegen
+
+
+@intrinsic
+def _some_valid(typingctx, low, high, fill, none):
+    """1 if one of _VECTOR codes is a value, else 0 (uint16); arguments as above."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _, missing = _codes_and_gaps(builder, *args)
+        return _any_lane(builder, builder.not_(missing))
+
+    return types.uint16(low, high, fill, none), codegen
 
 
 @intrinsic
@@ -68,6 +90,11 @@ def _settle(typingctx):
     return types.void(), codegen
 
 
+@njit(inline="always")
+def _code(low, high):
+    return np.uint16(np.uint16(low) | np.uint16(np.uint16(high) << np.uint16(8)))
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def shuffled_int16_keys(low, high, fill, none, runs, out):
     """Keys of the cells in `runs` (see sea.Runs), and two flags.
@@ -78,30 +105,30 @@ def shuffled_int16_keys(low, high, fill, none, runs, out):
     Returns whether a valid code has no key (it is -32768), and whether there is one outside the
     runs.
     """
-    top = np.uint16(0x8000)
     lost = np.uint16(0)
     stray = np.uint16(0)
+    left, right = np.int64(low.ctypes.data), np.int64(high.ctypes.data)
     end = 0
     for r in range(runs.shape[0] + 1):
         start = runs[r, 0] if r < runs.shape[0] else low.size
-        between, above = low[end:start], high[end:start]
-        for i in range(between.size):
-            c = np.uint16(np.uint16(between[i]) | np.uint16(np.uint16(above[i]) << np.uint16(8)))
-            stray |= np.uint16(c != fill) | np.uint16(none)
+        whole = (start - end) // _VECTOR * _VECTOR
+        for i in range(end, end + whole, _VECTOR):
+            stray |= _some_valid(left + i, right + i, fill, none)
+        for i in range(end + whole, start):
+            stray |= np.uint16(_code(low[i], high[i]) != fill) | np.uint16(none)
         if r == runs.shape[0]:
             break
         end = start + runs[r, 1]
-        a, b, to = low[start:end], high[start:end], out[runs[r, 2] : runs[r, 2] + runs[r, 1]]
-        whole = a.size // _VECTOR * _VECTOR if to.ctypes.data % (2 * _VECTOR) == 0 else 0
-        for i in range(0, whole, _VECTOR):
-            lost |= _keys_past_caches(
-                a.ctypes.data + i, b.ctypes.data + i, fill, none, to.ctypes.data + 2 * i
-            )
-        for i in range(whole, a.size):
-            c = np.uint16(np.uint16(a[i]) | np.uint16(np.uint16(b[i]) << np.uint16(8)))
-            valid = np.uint16(c != fill) | np.uint16(none)
-            key = np.uint16(c ^ top)
+        shift = runs[r, 2] - start
+        to = np.int64(out.ctypes.data) + 2 * shift
+        whole = runs[r, 1] // _VECTOR * _VECTOR if (to + 2 * start) % (2 * _VECTOR) == 0 else 0
+        for i in range(start, start + whole, _VECTOR):
+            lost |= _keys_past_caches(left + i, right + i, fill, none, to + 2 * i)
+        for i in range(start + whole, end):
+            code = _code(low[i], high[i])
+            valid = np.uint16(code != fill) | np.uint16(none)
+            key = np.uint16(code ^ np.uint16(_TOP))
             lost |= np.uint16(key == 0) & valid
-            to[i] = key * valid
+            out[i + shift] = key * valid
     _settle()
     return lost != 0, stray != 0

@@ -24,7 +24,7 @@ import threading
 import numpy as np
 
 _ORDINARY = 1 << 30  # bytes of a buffer in ordinary pages
-_STEP = 4 << 20  # bytes touched between looks at whether that is enough
+_STEP = 16 << 20  # bytes touched without the interpreter lock, for which a thread may wait 5 ms
 _LINE = 64
 
 
