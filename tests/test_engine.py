@@ -13,6 +13,7 @@ import strategies
 from engine import archive_of, compute
 from kuroshio.api import Job
 from kuroshio.archive.read import Reader
+from kuroshio.device.cpu import Crew
 from kuroshio.errors import Refusal
 from kuroshio.keys import AFFINE16, Keys
 from kuroshio.request import Request
@@ -83,7 +84,8 @@ def test_land_is_left_out_and_found_again(ice):
     archive = archive_of(sample, tuple(range(1, sample.days.size)))
     doys = tuple(range(190, 230))
     request = Request((2000, 2002), (50.0, 90.0), doys=doys, extras=("count", "std"))
-    runs = Reader(archive, Keys(AFFINE16, 0.01), lambda *_: None).sea(32)
+    with Crew(2) as crew:
+        runs = Reader(archive, Keys(AFFINE16, 0.01), lambda *_: None).sea(32, crew.run)
     assert runs.cells < 640  # the sample days have no ice-free day
     # The oracle is slow: it has the edges of land, what opened, and some of the rest.
     some = np.concatenate(

@@ -118,8 +118,8 @@ def _run(
         from .block_run import BlockRun, Means
 
         reader = Reader(needs.archive, keys, spans, skip_bad)
-        sea = reader.sea(prepared.layout.tile_cells) if leave_out_land else None
         with Crew(threads) as crew:
+            sea = reader.sea(prepared.layout.tile_cells, crew.run) if leave_out_land else None
             means = Means(
                 needs, keys, reader, crew, spans, progress or _unseen, plan.pieces * plan.blocks
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..keys import AFFINE16, AFFINE32, FLOAT32, Keys, NotCodes
+from ..keys import AFFINE16, AFFINE32, Keys, NotCodes
 from .model import Packing
 from .sea import ValueOnLand
 from .shuffled_keys import shuffled_int16_keys
@@ -28,28 +28,28 @@ def to_keys(values: np.ndarray, packing: Packing, keys: Keys, out: np.ndarray) -
         signed = values.dtype.kind == "i"
         if keys.kind == AFFINE16 and signed and values.dtype.itemsize == 2 and codes.size <= 1:
             # A code no int16 equals stands for "none".
-            fill = np.uint16(int(codes[0]) & 0xFFFF) if codes.size else np.uint16(0x8000)
-            bad = _int16_keys(values.view(np.uint16), fill, codes.size == 0, out)
+            code = np.uint16(int(codes[0]) & 0xFFFF) if codes.size else np.uint16(0x8000)
+            bad = _int16_keys(values.view(np.uint16), code, codes.size == 0, out)
         else:
             bad = _integer_keys(values, codes, keys.half, out)
-    elif keys.kind in (AFFINE16, AFFINE32):
-        limit = 0.0 if values.dtype.kind in "iu" or not keys.lossless else 1.0
-        ulp = np.finfo(values.dtype).eps if values.dtype.kind == "f" else 0.0
-        bad = _affine_keys(
-            values, missing[0] if missing.size else np.nan, packing.scale, packing.offset,
-            keys.scale, keys.offset, float(keys.half), limit * ulp, out,
-        )  # fmt: skip
-        for code in missing[1:]:
-            out[values == code] = 0
-    elif keys.kind == FLOAT32:
-        bad = _float32_keys(values.view(np.uint32), values, missing.astype(np.float32), out)
     else:
-        decoded = values.astype(np.float64)
-        gone = np.isnan(decoded)
-        for code in packing.missing:
-            gone |= decoded == code
-        decoded = decoded * packing.scale + packing.offset if packing.packed else decoded
-        bad = _float64_keys(decoded.view(np.uint64), gone, out)
+        fill = missing[0] if missing.size else np.nan  # equals nothing
+        if keys.kind in (AFFINE16, AFFINE32):
+            limit = 0.0 if values.dtype.kind in "iu" or not keys.lossless else 1.0
+            ulp = np.finfo(values.dtype).eps if values.dtype.kind == "f" else 0.0
+            bad = _affine_keys(
+                values, fill, packing.scale, packing.offset, keys.scale, keys.offset,
+                float(keys.half), limit * ulp, out,
+            )  # fmt: skip
+        elif packing.packed:
+            real = values * np.float64(packing.scale) + np.float64(packing.offset)
+            real[values == fill] = np.nan
+            bad = _float_keys(real.view(np.uint64), real, np.nan, out)
+        else:
+            real = values.astype(f"f{keys.bits // 8}", copy=False)
+            bad = _float_keys(real.view(keys.dtype), real, real.dtype.type(fill), out)
+        for other in missing[1:]:
+            out[values == other] = 0
     if bad:
         raise NotCodes
 
@@ -155,24 +155,17 @@ def _affine_keys(values, fill, scale, offset, to_scale, to_offset, half, ulp, ou
 
 
 @_jit
-def _float32_keys(bits, values, missing, out):
+def _float_keys(bits, values, fill, out):
+    """A float's bits, so folded that they sort like it; NaN and `fill` to 0. Nothing is lost."""
+    word = out.dtype.type
+    size = 8 * out.itemsize - 1
+    top = word(word(1) << word(size))
     for i in range(bits.size):
         u = bits[i]
-        gone = np.isnan(values[i])
-        for m in missing:
-            gone |= values[i] == m
-        key = u ^ np.uint32(0xFFFFFFFF) if u >> np.uint32(31) else u ^ np.uint32(0x80000000)
-        out[i] = np.uint32(0) if gone else np.uint32(key)
-    return False
-
-
-@_jit
-def _float64_keys(bits, gone, out):
-    top = np.uint64(1 << 63)
-    for i in range(bits.size):
-        u = bits[i]
-        key = ~u if u >> np.uint64(63) else u ^ top
-        out[i] = np.uint64(0) if gone[i] else key
+        gone = (values[i] != values[i]) | (values[i] == fill)
+        negative = word(word(0) - word(u >> word(size)))  # all bits, or none
+        key = word(u ^ word(top | negative))
+        out[i] = word(0) if gone else key
     return False
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -93,28 +95,27 @@ class Reader:
         self.spans("decode", start, perf_counter(), nbytes)
         return nbytes
 
-    def sea(self, tile: int) -> Runs:
+    def sea(self, tile: int, run: Callable[..., list[Any]]) -> Runs:
         """The cells worth keeping: all, or where every piece is a map those with values.
 
         tile  cells that are kept or left out together
+        run   as device.cpu.Crew.run: a task for every item, on threads
         """
         cells = self.archive.grid.cells
         if not whole_maps(self.archive):
             return all_cells(cells)
-        valid = np.zeros(cells, bool)
-        keys = np.empty(cells, self.keys.dtype)
         picks = np.linspace(0, len(self.archive.pieces) - 1, SAMPLE_DAYS).astype(int)
+        found = run(self._valid, [(self.archive.pieces[pick],) for pick in np.unique(picks)])
+        return runs_of(np.logical_or.reduce(found), tile)
+
+    def _valid(self, piece: Piece) -> np.ndarray:
+        """Which cells of a map have a value; of one that cannot be read, none."""
+        keys = np.zeros(self.archive.grid.cells, self.keys.dtype)
         # A chunk may hang over the edge of the grid.
         first: tuple[Any, ...] = (0, *(slice(0, n) for n in self.archive.grid.shape))
-        for pick in np.unique(picks):
-            piece = self.archive.pieces[pick]
-            try:
-                values = self._stored(piece.where)[first].reshape(-1)
-            except BadFile:
-                continue  # the run itself will meet it and say so, or skip it
-            to_keys(values, piece.packing, self.keys, keys)
-            valid |= keys > 0
-        return runs_of(valid, tile)
+        with suppress(BadFile):  # the run itself will meet it and say so, or skip it
+            to_keys(self._stored(piece.where)[first].reshape(-1), piece.packing, self.keys, keys)
+        return keys > 0
 
     def _stored(self, where: ByteRange | FileSlice | ArraySlice) -> np.ndarray:
         """Stored values (time, *cells) the quick way."""
