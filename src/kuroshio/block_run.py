@@ -15,7 +15,7 @@ from .archive.needs import Needs
 from .archive.plan import Batch, Block, Load
 from .archive.plan import Output as Finished
 from .archive.read import Reader
-from .device.cpu import Crew
+from .device.cpu import Crew, Work
 from .device.llvm import tile_cells
 from .device.memory import ReadyMemory, aligned_zeros
 from .kernels import fill, moments, percentile, smooth
@@ -23,7 +23,6 @@ from .keys import Keys
 from .request import statistics
 
 _COMPILING_S = 0.5  # longer than taking a kernel from the cache: the user should know
-_LOADS_PER_TASK = 2  # small files: fewer, larger tasks
 _TASKS_PER_THREAD = 16  # of a batch's computation: land is quick, so shares must be small
 
 
@@ -87,8 +86,8 @@ class BlockRun:
         self.no_reference = np.zeros(cells, np.float32)
         self.scratch = local()  # a thread's memory for a band of means
         self.loading = [
-            *self.crew.start(self._compile, [()]),
-            *self._start_loads(block.batches[0]),
+            self.crew.start(self._compile, [()]),
+            self._start_loads(block.batches[0]),
         ]
 
     def finish(self, output: Output) -> None:
@@ -96,7 +95,7 @@ class BlockRun:
         batches = self.block.batches
         for i, batch in enumerate(batches):
             start = perf_counter()
-            self.crew.finish(self.loading)
+            self.crew.finish(*self.loading)
             self.spans("wait", start, perf_counter(), 0)
             if batch.fills:
                 self._fill(batch)
@@ -106,21 +105,19 @@ class BlockRun:
             self._compute(batch)
             if batch.leap_day:
                 self._leap_day(*batch.leap_day)
-            self._hand_over(batch, batches[i + 1] if i + 1 < len(batches) else None, output)
+            following = batches[i + 1] if i + 1 < len(batches) else None
+            self._hand_over(batch, following, output)
 
     # -- the steps of a batch -------------------------------------------------------------------
 
-    def _start_loads(self, batch: Batch) -> list:
+    def _start_loads(self, batch: Batch) -> Work:
         for row in batch.clear:
             self.keys[row] = 0
-        step = _LOADS_PER_TASK
-        shares = [(batch.loads[k : k + step],) for k in range(0, len(batch.loads), step)]
-        return self.crew.start(self._load, shares)
+        return self.crew.start(self._load, [(load,) for load in batch.loads])
 
-    def _load(self, loads: tuple[Load, ...]) -> None:
-        for load in loads:
-            self.means.reader.load(load, self.block, self.keys)
-        self.means.pieces_read += len(loads)
+    def _load(self, load: Load) -> None:
+        self.means.reader.load(load, self.block, self.keys)
+        self.means.pieces_read += 1
         self.means.progress("read", self.means.pieces_read, self.means.pieces)
 
     def _fill(self, batch: Batch) -> None:
@@ -196,7 +193,11 @@ class BlockRun:
         edges = [*range(start, stop, output.band_rows), stop] if batch.outputs else []
         bands = [(batch.outputs, slice(*edge), output) for edge in pairwise(edges)]
         putting = self.crew.start(self._put_band, bands)
-        self.loading = self._start_loads(following) if following is not None else []
+        if following is not None:
+            self.loading = [self._start_loads(following)]
+        else:
+            self.loading = []
+            self.keys = self.keys[:0].copy()  # giving memory back takes time: not at the very end
         self.crew.finish(putting)
 
     def _put_band(self, outputs: tuple[Finished, ...], rows: slice, output: Output) -> None:
