@@ -34,6 +34,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -378,6 +379,7 @@ def main() -> None:
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         record = {
+            "date": date.today().isoformat(),
             "machine": machine(threads),
             "cells": world.cells,
             "days": len(world.sst),

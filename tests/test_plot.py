@@ -152,7 +152,7 @@ def test_the_cycle_shows_the_values_at_the_point(tmp_path, drawn):
     pictures = plot_climatology(
         path, doys=[1], point=(12, -76), samples=(days, np.full(days.size, 5.0))
     )
-    assert pictures[1].name == "c_cycle_12N_76W.png"
+    assert pictures[1].name == "c_cycle_15N_75W.png"
     assert is_picture(pictures[1])
     (axes,) = drawn[1].axes
     thresh, seas = (line.get_ydata() for line in axes.get_lines())
@@ -209,3 +209,31 @@ def test_refusals(tmp_path, monkeypatch):
     monkeypatch.setattr(plot, "find_spec", lambda name: None)
     with pytest.raises(Refusal, match=r"pip install 'kuroshio\[plot\]'"):
         plot_climatology(path)
+
+
+def test_the_output_must_be_a_folder(tmp_path, drawn):
+    path = write_climatology(tmp_path / "c.nc", global_grid(), range(1, 367))
+    (tmp_path / "a").write_text("a file")
+    for output in ("a", "map.png"):
+        with pytest.raises(Refusal, match="need a folder"):
+            plot_climatology(path, tmp_path / output)
+    assert not (tmp_path / "map.png").exists()
+
+
+@pytest.mark.parametrize("point", [(95, 10), (10, 500), (float("nan"), 0)])
+def test_a_point_must_be_on_the_earth(tmp_path, drawn, point):
+    path = write_climatology(tmp_path / "c.nc", global_grid(), range(1, 367))
+    with pytest.raises(Refusal, match="latitude first, from -90 to 90"):
+        plot_climatology(path, doys=[1], point=point)
+
+
+def test_single_days_are_drawn_and_dates_do_not_overlap(tmp_path, drawn):
+    doys = [1, 32, *range(60, 91)]
+    path = write_climatology(tmp_path / "c.nc", global_grid(), doys)
+    plot_climatology(path, doys=[1], point=(12, -76))
+    (axes,) = drawn[1].axes
+    seen = np.concatenate([dots.get_offsets()[:, 0] for dots in axes.collections[1:]])
+    assert {1.0, 32.0} <= set(seen.tolist())
+    places = axes.get_xticks()
+    assert places[0] == 1
+    assert np.diff(places).min() > (90 - 1) / 12

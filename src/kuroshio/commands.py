@@ -17,6 +17,8 @@ from .request import Request, parse_doys
 if TYPE_CHECKING:
     from .archive.model import Archive
 
+MANY_SOURCES = 8  # named one by one in the output's attributes
+
 
 def climatology(arguments: argparse.Namespace) -> None:
     gc.disable()  # what is imported and learned of files stays: garbage is looked for in vain
@@ -31,7 +33,7 @@ def climatology(arguments: argparse.Namespace) -> None:
         memory_bytes=arguments.memory,
         threads=arguments.threads,
         skip_bad=arguments.skip_bad,
-        command="kuroshio " + shlex.join(sys.argv[1:]),
+        command="kuroshio " + shlex.join(_few(sys.argv[1:], arguments.source)),
     )
     job.check()
     account = Account()
@@ -39,7 +41,10 @@ def climatology(arguments: argparse.Namespace) -> None:
         archive = _open(arguments, bar, account)
         job.request = _request(arguments, _year_length(archive))
         done = job.run(
-            archive, sources=" ".join(arguments.source), progress=bar.update, account=account
+            archive,
+            sources=" ".join(_few(arguments.source, arguments.source)),
+            progress=bar.update,
+            account=account,
         )
     for message in [*archive.notes, *done.warnings, *(f"Skipped {s}" for s in done.skipped)]:
         note(message)
@@ -207,6 +212,16 @@ def _year_length(archive: Archive) -> int:
     from .calendar import template_length
 
     return template_length(archive.calendar)
+
+
+def _few(words: list[str], sources: list[str]) -> list[str]:
+    """The words without most of the sources: a shell may have made 10,000 names of a pattern."""
+    if len(sources) <= MANY_SOURCES:
+        return words
+    between = set(sources[1:-1])
+    first = words.index(sources[0]) + 1
+    more = f"({len(sources) - 2:,} more)"
+    return [*words[:first], more, *(w for w in words[first:] if w not in between)]
 
 
 def _one_or_list(source: list[str]) -> str | list[str]:

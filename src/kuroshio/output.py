@@ -88,8 +88,14 @@ def nearest_cell(
     """The cell with values that is nearest to a latitude and longitude (degrees) on the sphere.
 
     Returns its index along every cell dimension (0 along depths and the like) and its own latitude
-    and longitude. Raises Refusal where the grid has no such coordinates or no cell has values.
+    and longitude. Raises Refusal where there is no such point, the grid has no such coordinates or
+    no cell has values.
     """
+    if not (-90 <= point[0] <= 90 and -360 <= point[1] <= 360):
+        raise Refusal(
+            f"There is no point at latitude {point[0]:g}, longitude {point[1]:g}. Give the "
+            "latitude first, from -90 to 90, and then the longitude, such as --point 30 -40."
+        )
     found = latitude_longitude(dataset)
     if found is None:
         raise Refusal("The grid has no latitude and longitude, so no point can be found on it.")

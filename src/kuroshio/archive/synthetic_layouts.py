@@ -36,7 +36,7 @@ _TITLE = "Synthetic daily sea surface temperature, not an observation"
 LAYOUTS = {
     "oisst": Layout(
         "oisst-avhrr-v02r01.{date}.nc", ("time", "zlev", "lat", "lon"), False, False, "<i2", -999,
-        {"long_name": "Daily sea surface temperature", "units": "Celsius",
+        {"long_name": "Synthetic daily sea surface temperature", "units": "Celsius",
          "standard_name": "sea_surface_temperature",
          "valid_min": np.int16(-300), "valid_max": np.int16(4500),
          "add_offset": np.float32(0), "scale_factor": np.float32(0.01)},
@@ -45,14 +45,14 @@ LAYOUTS = {
     ),
     "era5": Layout(
         "era5_sst_{date}.nc", ("time", "latitude", "longitude"), True, True, "<i2", -32767,
-        {"long_name": "Sea surface temperature", "units": "K",
+        {"long_name": "Synthetic sea surface temperature", "units": "K",
          "scale_factor": np.float64(1), "add_offset": np.float64(0)},
         "hours since 1900-01-01 00:00:00.0", "i4", 24, np.datetime64("1900-01-01T00"), np.float32,
         {"Conventions": "CF-1.6", "title": _TITLE},
     ),
     "f8": Layout(
         "sst_f8_{date}.nc", ("time", "lat", "lon"), True, False, "<f8", np.nan,
-        {"long_name": "sea surface temperature", "units": "degrees_C",
+        {"long_name": "Synthetic sea surface temperature", "units": "degrees_C",
          "standard_name": "sea_surface_temperature"},
         "days since 1970-01-01 12:00:00", "f8", 1, np.datetime64("1970-01-01T12"), np.float64,
         {"Conventions": "CF-1.11", "title": _TITLE},

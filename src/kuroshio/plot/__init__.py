@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from ..errors import Refusal
-from ..output import cell_dims, open_climatology
+from ..output import cell_dims, nearest_cell, open_climatology
 
 SEASONS = ((1, 15), (4, 15), (7, 15), (10, 15))  # month and day of the default maps
 FEW_DAYS = 10  # of year, below which there is no cycle to draw
@@ -59,6 +59,11 @@ def plot_climatology(
         positions = _positions(dataset, doys)
         which = "" if percentile is None else f"_p{percentile:g}"
         folder = Path(output) if output is not None else path.parent
+        if (folder.exists() and not folder.is_dir()) or folder.suffix.lower() == ".png":
+            raise Refusal(
+                f"The pictures need a folder and {folder} is a file or named like one. "
+                "Give a folder; the pictures in it are named after the climatology."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         pictures = []
         if not cell_dims(dataset):  # a single series: nothing to map
@@ -75,7 +80,8 @@ def plot_climatology(
                     f"{path} holds {dataset.sizes['dayofyear']} days of year; an annual cycle "
                     f"needs at least {FEW_DAYS}. Leave out the point."
                 )
-            picture = folder / f"{path.stem}_cycle_{_point_name(point)}{which}.png"
+            _, cell = nearest_cell(dataset, point)
+            picture = folder / f"{path.stem}_cycle_{_point_name(cell)}{which}.png"
             draw_cycle(chosen, point, samples, picture)
             pictures.append(picture)
     return pictures
@@ -117,4 +123,5 @@ def _positions(dataset: xr.Dataset, doys: Sequence[int] | None) -> list[int]:
 def _point_name(point: tuple[float, float]) -> str:
     lat, lon = point
     east = (lon + 180) % 360 - 180
-    return f"{abs(lat):g}{'N' if lat >= 0 else 'S'}_{abs(east):g}{'E' if east >= 0 else 'W'}"
+    north, east = round(lat, 2), round(east, 2)
+    return f"{abs(north):g}{'N' if north >= 0 else 'S'}_{abs(east):g}{'E' if east >= 0 else 'W'}"

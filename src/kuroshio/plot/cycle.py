@@ -46,6 +46,10 @@ def draw_cycle(
     axes.fill_between(days, mean, threshold, color=style.THRESHOLD_COLOUR, alpha=0.18, lw=0)
     axes.plot(days, threshold, color=style.THRESHOLD_COLOUR, lw=2.4, label=name)
     axes.plot(days, mean, color=style.MEAN_COLOUR, lw=2.4, label="Climatological mean")
+    alone = np.diff(x, prepend=-np.inf, append=np.inf)
+    alone = (alone[:-1] > 1) & (alone[1:] > 1)  # days that no line shows
+    for values, colour in ((here.thresh, style.THRESHOLD_COLOUR), (here.seas, style.MEAN_COLOUR)):
+        axes.scatter(x[alone], values.values[alone], s=14, color=colour, zorder=3)
     _label_months(axes, here, x)
     axes.set_ylabel(style.units_of(here), fontsize=style.LABEL)
     axes.tick_params(labelsize=style.TICK)
@@ -105,7 +109,10 @@ def _label_months(axes: Axes, here: xr.Dataset, x: np.ndarray) -> None:
     axes.set_xlim(x[0] - 0.5, x[-1] + 0.5)
     firsts = np.flatnonzero(day == 1)
     if len(x) < 75:
-        at = np.unique(np.linspace(0, len(x) - 1, 6).round().astype(int))
+        wanted = np.linspace(x[0], x[-1], 6)
+        at = np.unique(np.abs(x[:, None] - wanted).argmin(axis=0))
+        roomy = np.diff(x[at], prepend=-np.inf) > (x[-1] - x[0]) / 12  # labels must not overlap
+        at = at[roomy]
         names = [f"{day[i]} {MONTHS[month[i] - 1][:3]}" for i in at]
         axes.set_xticks(x[at], names)
         return
