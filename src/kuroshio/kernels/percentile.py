@@ -125,5 +125,6 @@ def compiled(kind: int, words: int, years: int, highest: int, lowest: int, stamp
                     word_rows, gaps, first_word, least, scratch, scale, offset, reference, results,
                     result_rows, counts,
                 )  # fmt: skip
+        space[:1] = 0  # named, so that it lives until here: an address does not keep it
 
     return run

@@ -31,8 +31,8 @@ def running_mean(results, statistic, rows, reference, runs, first, last, out):
     (run, 3) says which cells of the grid they are (see archive.sea.Runs). out (output, grid cell
     from first on) float32, NaN at cells that are in no run.
 
-    NaN in any day of a window makes its mean NaN. What a sum cannot forget, because it is not
-    finite or so large, is no more in the sum once it has left: that is made anew.
+    NaN in any day of a window makes its mean NaN. A sum that has come down from something not
+    finite, or a million times as large, is made anew: it has not forgotten that.
     """
     kernel = _compiled(results.shape[3] // 2, source_stamp(SOURCES))
     kernel(results, statistic, rows, reference, runs, first, last, out)
@@ -52,7 +52,7 @@ def _compiled(lanes: int, stamp: int) -> Any:
             slides[o] = width > 1
             for k in range(width - 1):
                 slides[o] &= rows[o, k] == rows[o - 1, k + 1]
-        space = np.empty(2 * lanes, np.float64)
+        space = np.empty(4 * lanes, np.float64)
         edge = np.empty(tile, np.float32)  # a tile of which only a part is wanted
         total, part, stride = space.ctypes.data, np.int64(edge.ctypes.data), results.strides[2]
         done = first
@@ -85,6 +85,8 @@ def _compiled(lanes: int, stamp: int) -> Any:
                     if not whole:
                         out[o, at + low - first : at + high - first] = edge[low:high]
         out[:, done - first :] = np.nan
+        space[0] = 0.0  # named, so that they live until here: an address does not keep them
+        edge[0] = 0.0
 
     return run
 

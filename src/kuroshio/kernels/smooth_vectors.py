@@ -1,7 +1,8 @@
 """The steps of a running mean as vector instructions, one Numba intrinsic each.
 
-A *total* is the memory of one float64 a cell of a tile. smooth.py says what the steps are for;
-percentile_vectors.py what an intrinsic is here.
+A *total* is the memory of two float64 a cell of a tile: a sum, and the largest that it has been
+since it was made. smooth.py says what the steps are for; percentile_vectors.py what an intrinsic is
+here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numba.extending import intrinsic
 from ..device.llvm import Emitter
 from .vector_keys import literal_values
 
-_OUTWEIGHS = 1e6  # a value that leaves a sum so much smaller than itself took digits along
+_OUTWEIGHS = 1e6  # a sum that was so much larger has lost digits
 _HALVES = 2  # of a tile: as many cells as a vector has lanes of 32 bits
 
 
@@ -43,6 +44,7 @@ def sum_days(typingctx, lanes, days, stride, rows, count, total):
         _, summed = o.loop(o.index(0), lambda i: builder.icmp_signed("<", i, count), 1, zeros, add)
         for half, x in enumerate(summed):
             o.store(x, total, half * o.double_bytes)
+            o.store(o.magnitude(x), total, (_HALVES + half) * o.double_bytes)
         return context.get_dummy_value()
 
     return types.void(lanes, days, stride, rows, count, total), codegen
@@ -52,7 +54,7 @@ def sum_days(typingctx, lanes, days, stride, rows, count, total):
 def slide_total(typingctx, lanes, total, enter, leave):
     """total += enter - leave, of days at these addresses; 0 if that is not good enough somewhere.
 
-    What a sum cannot forget: a value that is not finite, or outweighs by far what it leaves. Where
+    What a sum cannot forget: a value that is not finite, or outweighs by far what is left. Where
     the entering value is NaN, so is the sum whatever it was.
     """
     literals = literal_values(lanes)
@@ -69,8 +71,10 @@ def slide_total(typingctx, lanes, total, enter, leave):
             x = builder.fadd(o.double(total, half), builder.fsub(a, b))
             o.store(x, total, half * o.double_bytes)
             size = o.magnitude(b)
+            largest = o.larger(o.larger(o.double(total, _HALVES + half), size), o.magnitude(x))
+            o.store(largest, total, (_HALVES + half) * o.double_bytes)
             small = builder.fcmp_ordered(
-                "<=", size, builder.fmul(o.reals(_OUTWEIGHS), o.magnitude(x))
+                "<=", largest, builder.fmul(o.reals(_OUTWEIGHS), o.magnitude(x))
             )
             finite = builder.fcmp_ordered("<", size, o.reals(float("inf")))
             forgets = builder.or_(small, builder.and_(builder.fcmp_unordered("uno", x, x), finite))
@@ -121,6 +125,10 @@ class _Reals(Emitter):
 
     def double(self, address: Any, half: int) -> Any:
         return self.load(address, half * self.double_bytes, self.doubles)
+
+    def larger(self, x: Any, y: Any) -> Any:
+        """The larger; of a number and a NaN the number."""
+        return self._call(f"llvm.maxnum.v{self.lanes}f64", x.type, x, y)
 
     def magnitude(self, x: Any) -> Any:
         return self._call(f"llvm.fabs.v{self.lanes}f64", x.type, x)

@@ -48,7 +48,8 @@ def draw_cycle(
     axes.plot(days, mean, color=style.MEAN_COLOUR, lw=2.4, label="Climatological mean")
     alone = np.diff(x, prepend=-np.inf, append=np.inf)
     alone = (alone[:-1] > 1) & (alone[1:] > 1)  # days that no line shows
-    for values, colour in ((here.thresh, style.THRESHOLD_COLOUR), (here.seas, style.MEAN_COLOUR)):
+    series = ((here.thresh, style.THRESHOLD_COLOUR), (here.seas, style.MEAN_COLOUR))
+    for values, colour in series if alone.any() else ():
         axes.scatter(x[alone], values.values[alone], s=14, color=colour, zorder=3)
     _label_months(axes, here, x)
     axes.set_ylabel(style.units_of(here), fontsize=style.LABEL)
