@@ -58,7 +58,8 @@ class ReadyMemory:
         for start in range(0, nbytes, _STEP):
             if self._enough.is_set():
                 return
-            self._memory[start : min(start + _STEP, nbytes)] = 0
+            # A byte a page (all bytes: 0.55 s a GB instead of 0.46, the system has zeroed them).
+            self._memory[start : min(start + _STEP, nbytes) : mmap.PAGESIZE] = 0
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
