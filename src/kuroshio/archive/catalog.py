@@ -112,13 +112,16 @@ def _file_parts(
     facts, layouts, bad = _scan_all(paths, variable, select, skip_bad, cache, progress)
     cuts: dict[Form, Cut] = {}
     parts = []
+    form = cut = None
     for path in paths:
         fact = facts.get(path)
         if fact is None:
             continue
-        cut = cuts.get(fact.form)
-        if cut is None:
-            cut = cuts[fact.form] = Cut(fact.form, layouts[fact.form.fingerprint])
+        if cut is None or fact.form is not form:  # a form takes long to compare
+            form = fact.form
+            cut = cuts.get(form)
+            if cut is None:
+                cut = cuts[form] = Cut(form, layouts[form.fingerprint])
         parts.append(Part(path, cut.layout, fact.seconds, partial(cut.pieces, fact)))
     return parts, [f"{path}: {bad[path]}" for path in paths if path in bad]
 

@@ -143,6 +143,7 @@ class Index:
         facts: dict[str, FileFacts] = {}
         layouts: dict[str, Layout] = {}
         forms: dict[int, Form] = {}
+        sizes: dict[int, int] = {}
         for folder, names in wanted.items():
             here = (request, folder)
             for fingerprint, head, arrays in database.execute(
@@ -166,8 +167,9 @@ class Index:
                     continue
                 if number not in forms:
                     forms[number] = _form(database, number)
+                    sizes[number] = _RANGE.size * len(forms[number].storage.places)
                 form = forms[number]
-                if len(ranges) != _RANGE.size * len(form.storage.places):
+                if len(ranges) != sizes[number]:
                     raise ValueError("ranges are missing")
                 facts[path] = FileFacts(
                     path,
