@@ -22,9 +22,11 @@ from ..keys import AFFINE16, Keys
 from .badfile import BadFile
 from .decode import keep_runs, shuffled_int16_to_keys, to_keys, unshuffle
 from .fetch import fetch
-from .model import Archive, ArraySlice, ByteRange, FileSlice, Piece, Spans
+from .model import Archive, ByteRange, Piece, Spans
 from .plan import Block, Load
 from .sea import SAMPLE_DAYS, Runs, all_cells, runs_of, whole_maps
+
+_LINE = 64
 
 
 class _Scratch(threading.local):
@@ -38,11 +40,12 @@ class _Scratch(threading.local):
         self._memory: dict[str, np.ndarray] = {}
 
     def take(self, use: str, count: int, dtype: np.dtype | type = np.uint8) -> np.ndarray:
-        """(count,) of a dtype; what was taken before for the same use is overwritten."""
+        """(count,) of a dtype, on a cache line; what was taken before for the same use is lost."""
         nbytes = count * np.dtype(dtype).itemsize
         memory = self._memory.get(use)
         if memory is None or memory.size < nbytes:
-            memory = self._memory[use] = np.empty(nbytes, np.uint8)
+            raw = np.empty(nbytes + _LINE, np.uint8)
+            memory = self._memory[use] = raw[-raw.ctypes.data % _LINE :]
         return memory[:nbytes].view(dtype)
 
 
@@ -110,18 +113,16 @@ class Reader:
 
     def _valid(self, piece: Piece) -> np.ndarray:
         """Which cells of a map have a value; of one that cannot be read, none."""
-        keys = np.zeros(self.archive.grid.cells, self.keys.dtype)
-        # A chunk may hang over the edge of the grid.
-        first: tuple[Any, ...] = (0, *(slice(0, n) for n in self.archive.grid.shape))
+        shape, cells = self.archive.grid.shape or (1,), self.archive.grid.cells
+        whole = Block(slice(0, shape[0]), all_cells(cells), cells, 0, 1, 0, ())
+        row = _scratch.take("row", cells, self.keys.dtype).reshape(1, cells)
+        row[:] = 0
         with suppress(BadFile):  # the run itself will meet it and say so, or skip it
-            to_keys(self._stored(piece.where)[first].reshape(-1), piece.packing, self.keys, keys)
-        return keys > 0
-
-    def _stored(self, where: ByteRange | FileSlice | ArraySlice) -> np.ndarray:
-        """Stored values (time, *cells) the quick way."""
-        if isinstance(where, ByteRange):
-            return _as_stored(self._inflate(where), where)
-        return fetch(where)
+            if isinstance(piece.where, ByteRange):
+                self._place_bytes(self._inflate(piece.where), piece, (0,), whole, row)
+            else:
+                self._place_values(fetch(piece.where), piece, (0,), whole, row)
+        return row[0] > 0
 
     def _inflate(self, where: ByteRange) -> np.ndarray:
         """The chunk's bytes as stored, still shuffled if they were."""
