@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
         if argv is None:
-            gc.freeze()  # the process ends: what it holds need not be searched for garbage first
+            _leave()
     except Refusal as refusal:
         complain(str(refusal))
         sys.exit(2)
@@ -45,6 +45,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # `kuroshio info ... | head`: what was asked for has been shown
         forget(sys.stdout)
         sys.exit(0)
+
+
+def _leave() -> None:
+    """End the process at once: all is written, and taking everything apart takes 0.05 s."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    os._exit(0)
 
 
 def build_parser() -> argparse.ArgumentParser:
