@@ -354,3 +354,4 @@ def test_thousands_of_sources_are_not_all_named_in_the_output():
     short = commands._few(command, names)
     assert short == ["climatology", "a/0.nc", "(9,998 more)", "a/9999.nc", "-o", "clim.nc"]
     assert commands._few(command[:6], names[:5]) == command[:6]
+    assert commands._few(["something", "else"], names) == ["something", "else"]

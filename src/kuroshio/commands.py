@@ -216,7 +216,7 @@ def _year_length(archive: Archive) -> int:
 
 def _few(words: list[str], sources: list[str]) -> list[str]:
     """The words without most of the sources: a shell may have made 10,000 names of a pattern."""
-    if len(sources) <= MANY_SOURCES:
+    if len(sources) <= MANY_SOURCES or sources[0] not in words:  # main() may be called with others
         return words
     between = set(sources[1:-1])
     first = words.index(sources[0]) + 1
