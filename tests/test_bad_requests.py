@@ -130,7 +130,7 @@ def test_not_enough_memory_says_both_numbers(years, output):
     assert float(needed) * {"kB": 1e3, "MB": 1e6}[unit] > 2000
 
 
-@pytest.mark.parametrize("what", ["device.memory._aligned", "block_run.aligned_zeros"])
+@pytest.mark.parametrize("what", ["device.memory._aligned", "engines.cpu_block.aligned_zeros"])
 def test_memory_that_the_system_does_not_give(years, output, monkeypatch, what):
     def refuse(*_: object) -> None:
         raise MemoryError("Unable to allocate 40 TiB")

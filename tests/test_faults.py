@@ -118,7 +118,7 @@ def test_the_folder_goes_away_during_the_run(archive, warm, place, monkeypatch):
         shutil.rmtree(place, ignore_errors=True)  # several threads may
         return usual(*args)
 
-    monkeypatch.setattr("kuroshio.block_run.smooth.reference_values", remove)
+    monkeypatch.setattr("kuroshio.kernels.smooth.reference_values", remove)
     for suffix in (".nc", ".zarr"):
         place.mkdir(exist_ok=True)
         result = run_here("climatology", archive, *YEARS, "-q", "-o", place / f"c{suffix}")
@@ -224,7 +224,7 @@ def test_no_thread_outlives_a_refusal_or_an_interrupt(tmp_path, monkeypatch):
     before = threading.active_count()
     for error in (KeyboardInterrupt, MemoryError, OSError(errno.EIO, "Input/output error")):
         with monkeypatch.context() as patch:
-            patch.setattr("kuroshio.block_run.smooth.reference_values", raiser(error))
+            patch.setattr("kuroshio.kernels.smooth.reference_values", raiser(error))
             with pytest.raises((KeyboardInterrupt, Refusal, OSError)):
                 ks.climatology(path, baseline=(2001, 2002), output=tmp_path / "c.nc")
         assert threading.active_count() == before

@@ -1,29 +1,24 @@
-"""One block carried out: its buffers, and the steps of its batches on the crew's threads."""
+"""One block carried out: its batches in turn, each loaded, computed, smoothed and handed over.
+
+What depends on the device is an engine's; this is the same on all of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from threading import Timer, local
+from threading import local
 from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 
-from .archive.model import Progress, Spans
-from .archive.needs import Needs
-from .archive.plan import Batch, Block, Load
+from .archive.plan import Batch, Block
 from .archive.plan import Output as Finished
-from .archive.read import Reader
-from .device.cpu import Crew, Work
-from .device.llvm import tile_cells
-from .device.memory import ReadyMemory, aligned_zeros
-from .kernels import fill, moments, percentile, smooth
-from .keys import Keys
+from .device.memory import ReadyMemory
+from .engines.cpu_block import CpuBlock
+from .engines.means import Means
+from .kernels import smooth
 from .request import statistics
-
-_COMPILING_S = 0.5  # longer than taking a kernel from the cache: the user should know
-_TASKS_PER_THREAD = 16  # of a batch's computation: land is quick, so shares must be small
 
 
 class Output(Protocol):
@@ -39,56 +34,19 @@ class Output(Protocol):
     def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None: ...
 
 
-@dataclass
-class Means:
-    """What all blocks of a run share."""
-
-    needs: Needs
-    keys: Keys
-    reader: Reader
-    crew: Crew
-    spans: Spans
-    progress: Progress
-    pieces: int  # to read in all
-    pieces_read: int = 0
-
-
 class BlockRun:
-    """A block under way: reading begins at once, `finish` does the rest.
-
-    keys, results and counts are the buffers: (row, cell), (tile, statistic, row, cell of the tile)
-    and (day of year of a batch, cell).
-    """
+    """A block under way: reading begins at once, `finish` does the rest."""
 
     def __init__(self, means: Means, block: Block, memory: ReadyMemory) -> None:
-        self.means, self.block = means, block
+        self.block = block
         self.crew, self.spans = means.crew, means.spans
-        self.request = means.needs.request
-        self.statistics = statistics(self.request)
-        self.averaged = len(self.request.percentiles) + 1  # of the statistics, those smoothed
-        self.words, years = means.needs.windows.steps.shape[1:]
-        self.quantiles = np.array(self.request.percentiles) / 100.0
-        self.kernel, self.sides = percentile.compiled_for(
-            means.keys.kind, self.words, years, self.quantiles
-        )
+        self.device = CpuBlock(means, block, memory)
+        self.statistics = statistics(means.needs.request)
+        self.averaged = len(means.needs.request.percentiles) + 1  # of them, those smoothed
         self.cell_shape = means.needs.archive.grid.shape or (1,)
-
-        cells, tile = block.stride_cells, tile_cells()
-        self.keys = memory.take((block.key_rows, cells), means.keys.dtype)
-        shape = (block.tiles, len(self.statistics), block.result_rows, tile)
-        self.results = aligned_zeros(shape, np.dtype(np.float32))
-        days = max(batch.doys.size for batch in block.batches)
-        # Where nobody asks for them, counts are the kernel's own: one row for all days.
-        counts = np.empty((days if "count" in self.request.extras else 1, cells), np.int32)
-        steps = (counts.strides[0] if len(counts) > 1 else 0, counts.itemsize)
-        self.counts = np.lib.stride_tricks.as_strided(counts, (days, cells), steps)
-        self.reference = np.zeros(cells, np.float32)
-        self.no_reference = np.zeros(cells, np.float32)
+        self.no_reference = np.zeros(block.stride_cells, np.float32)
         self.scratch = local()  # a thread's memory for a band of means
-        self.loading = [
-            self.crew.start(self._compile, [()]),
-            self._start_loads(block.batches[0]),
-        ]
+        self.loading = self.device.start(block.batches[0], first=True)
 
     def finish(self, output: Output) -> None:
         """All batches: load, compute, smooth and put; the next one loads alongside."""
@@ -97,12 +55,7 @@ class BlockRun:
             start = perf_counter()
             self.crew.finish(*self.loading)
             self.spans("wait", start, perf_counter(), 0)
-            if batch.fills:
-                self._fill(batch)
-            if i == 0:
-                rows = batch.word_rows[batch.first_word[0] :][: self.words].reshape(-1)
-                self._refer(rows[rows > 0])
-            self._compute(batch)
+            self.device.compute(batch, first=i == 0)
             if batch.leap_day:
                 self._leap_day(*batch.leap_day)
             following = batches[i + 1] if i + 1 < len(batches) else None
@@ -110,78 +63,10 @@ class BlockRun:
 
     # -- the steps of a batch -------------------------------------------------------------------
 
-    def _start_loads(self, batch: Batch) -> Work:
-        for row in batch.clear:
-            self.keys[row] = 0
-        return self.crew.start(self._load, [(load,) for load in batch.loads])
-
-    def _load(self, load: Load) -> None:
-        self.means.reader.load(load, self.block, self.keys)
-        self.means.pieces_read += 1
-        self.means.progress("read", self.means.pieces_read, self.means.pieces)
-
-    def _fill(self, batch: Batch) -> None:
-        tables = fill.tables(batch.fills)
-
-        tile = tile_cells()
-
-        def stretch(first: int, last: int) -> None:
-            start = perf_counter()
-            fill.fill_gaps(first * tile, last * tile, self.keys, *tables)
-            self.spans("fill", start, perf_counter(), 0)
-
-        self.crew.run(stretch, self._stretches())
-
-    def _refer(self, rows: np.ndarray) -> None:
-        """Each cell's reference value from the first rows of the walk."""
-        tile = tile_cells()
-
-        def stretch(first: int, last: int) -> None:
-            cells = slice(first * tile, last * tile)
-            self.reference[cells] = smooth.reference_values(
-                self.means.keys, self.keys[:, cells], rows
-            )
-
-        self.crew.run(stretch, self._stretches())
-
-    def _compute(self, batch: Batch) -> None:
-        tile, keys = tile_cells(), self.means.keys
-        step = self.means.needs.windows.words_per_offset
-
-        def stretch(first: int, last: int) -> None:
-            start = perf_counter()
-            self.kernel(
-                self.keys, first, last, batch.live, batch.word_rows, batch.first_word, step,
-                batch.gaps, self.quantiles, self.sides, batch.least, keys.scale, keys.offset,
-                self.reference, self.results, batch.result_rows, self.counts,
-            )  # fmt: skip
-            if self.request.extras:
-                self._extras(batch, first, last)
-            self.spans("compute", start, perf_counter(), (last - first) * tile * batch.doys.size)
-
-        self.crew.run(stretch, self._stretches())
-
-    def _extras(self, batch: Batch, first: int, last: int) -> None:
-        extras = self.request.extras
-        tile = tile_cells()
-        cells = slice(first * tile, last * tile)
-        if set(extras) & set(moments.STATISTICS):
-            found = moments.of_windows(
-                self.means.keys, self.keys[:, cells], batch.word_rows, batch.first_word, self.words,
-                batch.least,
-            )  # fmt: skip
-        for i, name in enumerate(extras, self.averaged):
-            if name == "count":
-                value = self.counts[: batch.doys.size, cells]
-            else:
-                value = found[moments.STATISTICS.index(name)]
-            tiled = value.reshape(batch.doys.size, last - first, tile).swapaxes(0, 1)
-            self.results[first:last, i][:, batch.result_rows] = tiled
-
     def _leap_day(self, leap: int, before: int, after: int) -> None:
         """29 February from its neighbours: their mean, of counts the smaller."""
         for i, (name, _) in enumerate(self.statistics):
-            rows = self.results[:, i]
+            rows = self.device.results[:, i]
             if name == "count":
                 np.minimum(rows[:, before], rows[:, after], out=rows[:, leap])
             else:
@@ -194,10 +79,10 @@ class BlockRun:
         bands = [(batch.outputs, slice(*edge), output) for edge in pairwise(edges)]
         putting = self.crew.start(self._put_band, bands)
         if following is not None:
-            self.loading = [self._start_loads(following)]
+            self.loading = self.device.start(following, first=False)
         else:
             self.loading = []
-            self.keys = self.keys[:0].copy()  # giving memory back takes time: not at the very end
+            self.device.release()  # giving memory back takes time: not at the very end
         self.crew.finish(putting)
 
     def _put_band(self, outputs: tuple[Finished, ...], rows: slice, output: Output) -> None:
@@ -212,9 +97,9 @@ class BlockRun:
             start = perf_counter()
             smoothed = i < self.averaged
             smooth.running_mean(
-                self.results, i, days if smoothed else middle,
-                self.reference if smoothed else self.no_reference, self.block.runs.table, first,
-                last, means,
+                self.device.results, i, days if smoothed else middle,
+                self.device.reference if smoothed else self.no_reference, self.block.runs.table,
+                first, last, means,
             )  # fmt: skip
             if name == "count":
                 np.nan_to_num(means, copy=False)
@@ -226,37 +111,12 @@ class BlockRun:
 
     # -- helpers --------------------------------------------------------------------------------
 
-    def _stretches(self) -> list[tuple[int, int]]:
-        """Tiles first to last, a share for each task."""
-        tiles = self.block.tiles
-        share = max(-(-tiles // (self.crew.threads * _TASKS_PER_THREAD)), 1)
-        return [(t, min(t + share, tiles)) for t in range(0, tiles, share)]
-
     def _scratch(self, days: int, cells: int) -> np.ndarray:
         """(day, cell) float32 of this thread's memory, used again and again."""
         memory = getattr(self.scratch, "memory", None)
         if memory is None or memory.size < days * cells:
             memory = self.scratch.memory = np.empty(days * cells, np.float32)
         return memory[: days * cells].reshape(days, cells)
-
-    def _compile(self) -> None:
-        """Compile the kernel, or take it from Numba's cache, while the first pieces are read."""
-        start = perf_counter()
-        said = Timer(_COMPILING_S, self.means.progress, ("compile", 0, 1))
-        said.start()
-        none, keys = np.zeros(0, np.int32), self.means.keys
-        try:
-            self.kernel(
-                self.keys, 0, 0, none, np.zeros((1, 1), np.int32), np.zeros(0, np.int64), 1, False,
-                self.quantiles, self.sides, none, keys.scale, keys.offset, self.reference,
-                self.results, none, self.counts,
-            )  # fmt: skip
-        finally:
-            said.cancel()
-        stop = perf_counter()
-        if stop - start > _COMPILING_S:
-            self.means.progress("compile", 1, 1)
-        self.spans("compile", start, stop, 0)
 
 
 def _together(outputs: tuple[Finished, ...], days: int) -> list[slice]:

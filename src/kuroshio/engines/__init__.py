@@ -1,0 +1,1 @@
+"""Engines: what a device does with a block of cells."""

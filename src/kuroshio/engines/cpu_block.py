@@ -1,0 +1,155 @@
+"""A block on the processor: keys, counts and results in memory, tiles shared among the crew."""
+
+from __future__ import annotations
+
+from threading import Timer
+from time import perf_counter
+
+import numpy as np
+
+from ..archive.plan import Batch, Block, Load
+from ..device.cpu import Work
+from ..device.llvm import tile_cells
+from ..device.memory import ReadyMemory, aligned_zeros
+from ..kernels import fill, moments, percentile, smooth
+from ..request import statistics
+from .means import Means
+
+_COMPILING_S = 0.5  # longer than taking a kernel from the cache: the user should know
+_TASKS_PER_THREAD = 16  # of a batch's computation: land is quick, so shares must be small
+
+
+class CpuBlock:
+    """A block's buffers, and the steps of a batch on the crew's threads.
+
+    keys (row, cell), results (tile, statistic, row, cell of the tile), counts (day of year of a
+    batch, cell) and reference (cell,).
+    """
+
+    def __init__(self, means: Means, block: Block, memory: ReadyMemory) -> None:
+        self.means, self.block = means, block
+        self.crew, self.spans = means.crew, means.spans
+        self.extras = means.needs.request.extras
+        self.words, years = means.needs.windows.steps.shape[1:]
+        self.quantiles = np.array(means.needs.request.percentiles) / 100.0
+        self.kernel, self.sides = percentile.compiled_for(
+            means.keys.kind, self.words, years, self.quantiles
+        )
+
+        cells, tile = block.stride_cells, tile_cells()
+        self.keys = memory.take((block.key_rows, cells), means.keys.dtype)
+        shape = (block.tiles, len(statistics(means.needs.request)), block.result_rows, tile)
+        self.results = aligned_zeros(shape, np.dtype(np.float32))
+        days = max(batch.doys.size for batch in block.batches)
+        # Where nobody asks for them, counts are the kernel's own: one row for all days.
+        counts = np.empty((days if "count" in self.extras else 1, cells), np.int32)
+        steps = (counts.strides[0] if len(counts) > 1 else 0, counts.itemsize)
+        self.counts = np.lib.stride_tricks.as_strided(counts, (days, cells), steps)
+        self.reference = np.zeros(cells, np.float32)
+
+    def start(self, batch: Batch, first: bool) -> list[Work]:
+        compiling = [self.crew.start(self._compile, [()])] if first else []
+        for row in batch.clear:
+            self.keys[row] = 0
+        return [*compiling, self.crew.start(self._load, [(load,) for load in batch.loads])]
+
+    def compute(self, batch: Batch, first: bool) -> None:
+        if batch.fills:
+            self._fill(batch)
+        if first:
+            self._refer(batch)
+        self._select(batch)
+
+    def release(self) -> None:
+        self.keys = self.keys[:0].copy()
+
+    # -- the steps of a batch -------------------------------------------------------------------
+
+    def _load(self, load: Load) -> None:
+        self.means.reader.load(load, self.block, self.keys)
+        self.means.pieces_read += 1
+        self.means.progress("read", self.means.pieces_read, self.means.pieces)
+
+    def _fill(self, batch: Batch) -> None:
+        tables, tile = fill.tables(batch.fills), tile_cells()
+
+        def stretch(first: int, last: int) -> None:
+            start = perf_counter()
+            fill.fill_gaps(first * tile, last * tile, self.keys, *tables)
+            self.spans("fill", start, perf_counter(), 0)
+
+        self.crew.run(stretch, self._stretches())
+
+    def _refer(self, batch: Batch) -> None:
+        """Each cell's reference value from the rows of the first window of the walk."""
+        rows = batch.word_rows[batch.first_word[0] :][: self.words].reshape(-1)
+        there, tile = rows[rows > 0], tile_cells()
+
+        def stretch(first: int, last: int) -> None:
+            cells = slice(first * tile, last * tile)
+            self.reference[cells] = smooth.reference_values(
+                self.means.keys, self.keys[:, cells], there
+            )
+
+        self.crew.run(stretch, self._stretches())
+
+    def _select(self, batch: Batch) -> None:
+        """The windows' percentiles and means, and what else is asked for of them."""
+        tile, keys = tile_cells(), self.means.keys
+        step = self.means.needs.windows.words_per_offset
+
+        def stretch(first: int, last: int) -> None:
+            start = perf_counter()
+            self.kernel(
+                self.keys, first, last, batch.live, batch.word_rows, batch.first_word, step,
+                batch.gaps, self.quantiles, self.sides, batch.least, keys.scale, keys.offset,
+                self.reference, self.results, batch.result_rows, self.counts,
+            )  # fmt: skip
+            if self.extras:
+                self._extras(batch, first, last)
+            self.spans("compute", start, perf_counter(), (last - first) * tile * batch.doys.size)
+
+        self.crew.run(stretch, self._stretches())
+
+    def _extras(self, batch: Batch, first: int, last: int) -> None:
+        tile = tile_cells()
+        cells = slice(first * tile, last * tile)
+        if set(self.extras) & set(moments.STATISTICS):
+            found = moments.of_windows(
+                self.means.keys, self.keys[:, cells], batch.word_rows, batch.first_word, self.words,
+                batch.least,
+            )  # fmt: skip
+        for i, name in enumerate(self.extras, len(self.quantiles) + 1):
+            if name == "count":
+                value = self.counts[: batch.doys.size, cells]
+            else:
+                value = found[moments.STATISTICS.index(name)]
+            tiled = value.reshape(batch.doys.size, last - first, tile).swapaxes(0, 1)
+            self.results[first:last, i][:, batch.result_rows] = tiled
+
+    # -- helpers --------------------------------------------------------------------------------
+
+    def _stretches(self) -> list[tuple[int, int]]:
+        """Tiles first to last, a share for each task."""
+        tiles = self.block.tiles
+        share = max(-(-tiles // (self.crew.threads * _TASKS_PER_THREAD)), 1)
+        return [(t, min(t + share, tiles)) for t in range(0, tiles, share)]
+
+    def _compile(self) -> None:
+        """Compile the kernel, or take it from Numba's cache, while the first pieces are read."""
+        start = perf_counter()
+        said = Timer(_COMPILING_S, self.means.progress, ("compile", 0, 1))
+        said.start()
+        none, keys = np.zeros(0, np.int32), self.means.keys
+        try:
+            self.kernel(
+                self.keys, 0, 0, none, np.zeros((1, 1), np.int32), np.zeros(0, np.int64), 1, False,
+                self.quantiles, self.sides, none, keys.scale, keys.offset, self.reference,
+                self.results, none, self.counts,
+            )  # fmt: skip
+        finally:
+            said.cancel()
+        stop = perf_counter()
+        if stop - start > _COMPILING_S:
+            self.means.progress("compile", 1, 1)
+        self.spans("compile", start, stop, 0)
