@@ -59,6 +59,31 @@ def test_any_part_of_any_runs_equals_a_literal_mean(round_, hard):
     np.testing.assert_allclose(out, expected, rtol=2e-6, atol=1e-6 + 1e-15 * scale)
 
 
+@pytest.mark.parametrize("round_", range(6))
+def test_results_may_lie_in_whole_rows(round_):
+    """As a device may send them: (statistic, row, cell), seen by tile; the same bits."""
+    rng = np.random.default_rng()
+    tile, tiles = tile_cells(), int(rng.integers(1, 9))
+    rows, cells = int(rng.integers(40, 60)), tiles * tile
+    by_row = rng.normal(size=(3, rows, cells + int(rng.integers(0, 50)))).astype(np.float32)
+    by_row[rng.random(by_row.shape) < 0.01] = np.nan
+    statistic, row, cell = by_row.strides
+    seen = np.lib.stride_tricks.as_strided(
+        by_row, (tiles, 3, rows, tile), (tile * cell, statistic, row, cell)
+    )
+    days = (np.arange(90)[:, None] + np.arange(rng.integers(1, 32))) % rows
+    reference = rng.normal(size=cells).astype(np.float32)
+    # Two runs with land between them, and a part of the whole.
+    half = tiles // 2 * tile
+    runs = np.array([[3, half, 0], [half + 20, cells - half, half]])
+    first, last = sorted(rng.integers(0, cells + 30, 2).tolist())
+    found, expected = np.empty((2, len(days), last - first), np.float32)
+    for which in range(3):
+        running_mean(seen, which, days, reference, runs, first, last, found)
+        running_mean(seen.copy(), which, days, reference, runs, first, last, expected)
+        np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
 def test_a_sum_that_falls_in_steps_keeps_no_trace_of_what_it_was():
     tile = tile_cells()
     results = np.full((1, 1, 40, tile), 1e-6, np.float32)
