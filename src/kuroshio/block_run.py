@@ -14,9 +14,8 @@ import numpy as np
 
 from .archive.plan import Batch, Block
 from .archive.plan import Output as Finished
-from .device.memory import ReadyMemory
-from .engines.cpu_block import CpuBlock
 from .engines.means import Means
+from .engines.protocol import BlockDevice
 from .kernels import smooth
 from .request import statistics
 
@@ -37,16 +36,15 @@ class Output(Protocol):
 class BlockRun:
     """A block under way: reading begins at once, `finish` does the rest."""
 
-    def __init__(self, means: Means, block: Block, memory: ReadyMemory) -> None:
-        self.block = block
+    def __init__(self, means: Means, block: Block, device: BlockDevice) -> None:
+        self.block, self.device = block, device
         self.crew, self.spans = means.crew, means.spans
-        self.device = CpuBlock(means, block, memory)
         self.statistics = statistics(means.needs.request)
         self.averaged = len(means.needs.request.percentiles) + 1  # of them, those smoothed
         self.cell_shape = means.needs.archive.grid.shape or (1,)
         self.no_reference = np.zeros(block.stride_cells, np.float32)
         self.scratch = local()  # a thread's memory for a band of means
-        self.loading = self.device.start(block.batches[0], first=True)
+        self.loading = device.start(block.batches[0], first=True)
 
     def finish(self, output: Output) -> None:
         """All batches: load, compute, smooth and put; the next one loads alongside."""

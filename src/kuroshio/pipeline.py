@@ -1,10 +1,11 @@
 """The flow: catalog -> plan -> read and decode -> kernels -> smooth -> write.
 
-An archive has been found (archive.catalog). Here it is planned (archive.plan), and then, for each
-block of cells and each batch of days of year: the pieces that are new are read and turned into
-keys (archive.read, archive.decode), the windows' statistics are selected (kernels.percentile), days
-of year whose smoothing window is complete are averaged (kernels.smooth) and handed to the output.
-While one batch's results are smoothed and written, the next batch is being read: see block_run.
+An archive has been found (archive.catalog). Here an engine is chosen (engines.choose) and the work
+is planned (archive.plan), and then, for each block of cells and each batch of days of year: the
+pieces that are new are read and turned into keys (archive.read, archive.decode), the engine selects
+the windows' statistics (engines.protocol, kernels.percentile), days of year whose smoothing window
+is complete are averaged (kernels.smooth) and handed to the output. While one batch's results are
+smoothed and written, the next batch is being read: see block_run.
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ from .archive.schedule import block_of
 from .archive.sea import ValueOnLand
 from .archive.write import CHUNK_DOYS
 from .device.cpu import Crew
-from .device.llvm import tile_cells
-from .device.memory import ReadyMemory
+from .engines.choose import choose_engine
+from .engines.means import Means
+from .engines.protocol import Engine
 from .keys import YEARS_PER_WORD, Keys
 from .request import Request, statistics
-
-_SURE = 0.6  # of the key buffer is used even where land is left out
 
 
 @dataclass
@@ -49,27 +49,28 @@ class Prepared:
 
     needs: Needs
     keys: Keys
+    engine: Engine
     layout: Layout
     plan: Plan
 
 
 def prepare(archive: Archive, request: Request, memory_bytes: int) -> Prepared:
-    """Choose the keys and the cut; reads a few pieces at most, and refuses what cannot be done."""
+    """Choose keys, engine and cut; reads a few pieces at most, and refuses what cannot be done."""
     needs = Needs(archive, request, YEARS_PER_WORD)
     sample = sample_values(archive) if archive.dtype.kind == "f" else []
     keys = choose_keys(archive, sample, padded=request.max_pad > 0)
-    return _with_keys(needs, keys, memory_bytes)
+    return _with_keys(needs, keys, choose_engine(), memory_bytes)
 
 
-def _with_keys(needs: Needs, keys: Keys, memory_bytes: int) -> Prepared:
+def _with_keys(needs: Needs, keys: Keys, engine: Engine, memory_bytes: int) -> Prepared:
     layout = Layout(
         key_bytes=keys.bits // 8,
         statistics=len(statistics(needs.request)),
         output_days=CHUNK_DOYS,
-        tile_cells=tile_cells(),
+        tile_cells=engine.tile_cells,
         years_per_word=YEARS_PER_WORD,
     )
-    return Prepared(needs, keys, layout, choose(needs, layout, memory_bytes))
+    return Prepared(needs, keys, engine, layout, choose(needs, layout, memory_bytes))
 
 
 def run(
@@ -96,7 +97,8 @@ def run(
             return _run(prepared, leave_out_land, open_output, threads, skip_bad, spans, progress)
         except NotCodes:
             # Floats that began as whole multiples of 0.01 and went on as something else.
-            prepared = _with_keys(prepared.needs, widest_keys(archive), memory_bytes)
+            keys = widest_keys(archive)
+            prepared = _with_keys(prepared.needs, keys, prepared.engine, memory_bytes)
         except ValueOnLand:
             leave_out_land = False
 
@@ -113,9 +115,10 @@ def _run(
     begin = perf_counter()
     needs, plan, keys = prepared.needs, prepared.plan, prepared.keys
     result = Run(plan, keys)
-    with closing(ReadyMemory(plan.key_bytes, int(plan.key_bytes * _SURE))) as memory:
-        from .archive.read import Reader  # with Numba: it takes time that memory is made ready in
-        from .block_run import BlockRun, Means
+    with closing(prepared.engine) as engine:
+        engine.begin(plan)
+        from .archive.read import Reader  # with Numba: it takes time, in which the engine begins
+        from .block_run import BlockRun
 
         reader = Reader(needs.archive, keys, spans, skip_bad)
         with Crew(threads) as crew:
@@ -123,7 +126,12 @@ def _run(
             means = Means(
                 needs, keys, reader, crew, spans, progress or _unseen, plan.pieces * plan.blocks
             )
-            started = BlockRun(means, block_of(needs, prepared.layout, plan, 0, sea), memory)
+
+            def start(number: int) -> BlockRun:
+                block = block_of(needs, prepared.layout, plan, number, sea)
+                return BlockRun(means, block, engine.block(means, block))
+
+            started = start(0)
             means.progress("read", means.pieces_read, means.pieces)
             with open_output(
                 plan, keys, crew.executor
@@ -132,8 +140,7 @@ def _run(
                     started.finish(output)
                     del started  # its buffers make room for the next block's
                     for number in range(1, plan.blocks):
-                        block = block_of(needs, prepared.layout, plan, number)
-                        BlockRun(means, block, ReadyMemory(plan.key_bytes, 0)).finish(output)
+                        start(number).finish(output)
                 except BaseException:
                     crew.dismiss()  # nobody may put into an output that is being removed
                     raise
