@@ -50,12 +50,16 @@ shared_sizes = st.integers(0, 240_000)
         ("sm_75", 256, 32, 32_768, (2, 16, "shared memory")),
         # Nothing is reserved before 8.0: two halves of 96 KB fit.
         ("sm_70", 128, 32, 49_152, (2, 8, "shared memory")),
+        # 13,900 bytes are 14,080 in granules of 256; of 128 they would be 13,952, and seven fit.
+        ("sm_70", 128, 32, 13_900, (6, 24, "shared memory")),
         ("sm_70", 128, 255, 0, (2, 8, "registers")),
         ("sm_100", 128, 64, 0, (8, 32, "registers")),
         ("gfx906", 256, 24, 0, (10, 40, "waves")),
         ("gfx906", 256, 25, 0, (9, 36, "registers")),
         ("gfx906", 64, 24, 0, (40, 40, "waves")),
         ("gfx906", 128, 24, 0, (16, 32, "blocks")),
+        # 19 granules of 512 bytes; seven times 9,300 would fit.
+        ("gfx906", 256, 16, 9_300, (6, 24, "shared memory")),
         # Four SIMDs with one wave each: a block of five waves cannot start.
         ("gfx906", 256, 256, 0, (1, 4, "registers")),
         ("gfx906", 320, 256, 0, (0, 0, "registers")),
@@ -268,12 +272,13 @@ def test_an_unknown_device_is_asked():
     assert replace(found, name="sm_90", multiprocessors=1, assumed="") == ARCHITECTURES["sm_90"]
 
 
-def test_an_unknown_amd_device_is_not_promised_too_much():
-    # As the HIP runtime answers where it does not know: absent, or 0.
+@pytest.mark.parametrize("said", [0, 40])
+def test_an_unknown_amd_device_is_not_promised_too_much(said):
+    # As the HIP runtime may answer where it does not know: nothing, 0, or waves for blocks.
     answers = {
         "WarpSize": 64,
         "MaxThreadsPerMultiProcessor": 2560,
-        "MaxBlocksPerMultiprocessor": 0,
+        "MaxBlocksPerMultiprocessor": said,
         "MaxRegistersPerBlock": 65_536,
         "MaxSharedMemoryPerMultiprocessor": 65_536,
         "MaxSharedMemoryPerBlock": 65_536,
