@@ -8,6 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+import compilers
 from cli_runs import YEARS, run, write_years
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,6 +37,38 @@ def shared() -> Path:
     if os.environ.get("KUROSHIO_REQUIRE_SHARED") == "1":
         pytest.fail(f"KUROSHIO_REQUIRE_SHARED=1, but there is no folder {SHARED}")
     pytest.skip("needs the folder ../shared/data, which is not part of the repository")
+
+
+@pytest.fixture(scope="session")
+def nvrtc():
+    """`compilers.nvrtc`; see `_installed`."""
+    return _installed(compilers.nvrtc, compilers.nvrtc_library)
+
+
+@pytest.fixture(scope="session")
+def hipcc():
+    """`compilers.hip`; see `_installed`."""
+    return _installed(compilers.hip, compilers.hipcc_command)
+
+
+@pytest.fixture(scope="session")
+def hiprtc():
+    """`compilers.hiprtc`; see `_installed`."""
+    return _installed(compilers.hiprtc, compilers.hiprtc_library)
+
+
+def _installed(compile_for, find):
+    """A compiler for devices, which needs no device. Without it a test skips.
+
+    Unless KUROSHIO_REQUIRE_COMPILERS=1 says that it must be there.
+    """
+    try:
+        find()
+    except compilers.CompilerAbsent as absent:
+        if os.environ.get("KUROSHIO_REQUIRE_COMPILERS") == "1":
+            pytest.fail(f"KUROSHIO_REQUIRE_COMPILERS=1, but {absent}")
+        pytest.skip(str(absent))
+    return compile_for
 
 
 @pytest.fixture(scope="session")
