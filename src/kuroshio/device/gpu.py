@@ -1,0 +1,81 @@
+"""What the engine asks of a GPU: memory, copies, streams, events and kernels; CuPy provides them.
+
+CuPy is the same for CUDA and for ROCm, and builds of it exist for other HIP devices; nothing here
+asks more of it than version 12.3 has. `cuda.py` finds the devices. The tests have another `Gpu` that
+runs the kernels' text on the processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+
+DeviceArray = Any  # of CuPy, or of NumPy where a device is emulated: shape, dtype, basic slices
+
+
+class GpuError(Exception):
+    """The device cannot do what was asked: its text says what, and what to do."""
+
+
+class Stream(Protocol):
+    """Work that the device carries out in order."""
+
+    def wait_event(self, event: Any) -> None: ...
+    def synchronize(self) -> None: ...
+
+
+class Event(Protocol):
+    """A point in a stream."""
+
+    def record(self, stream: Any) -> None: ...
+    def synchronize(self) -> None: ...
+
+
+class Kernel(Protocol):
+    """A compiled kernel with a block size for which the device has room."""
+
+    def __call__(
+        self, stream: Any, blocks: int, threads: int, args: Sequence[Any], shared_bytes: int = 0
+    ) -> None:
+        """Launch; args are device arrays, NumPy scalars of the parameters' types, or None."""
+        ...
+
+
+class Gpu(Protocol):
+    """One device. Threads that use it enter it first: `with gpu.use():`."""
+
+    name: str  # as --device calls it: cuda:0, hip:1
+    model: str
+    wave_size: int
+    shared_bytes: int  # a block may have, asked for at its launch
+
+    def use(self) -> AbstractContextManager[Any]: ...
+
+    def free_bytes(self) -> int:
+        """Memory not in use by anybody."""
+        ...
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray: ...
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray: ...
+
+    def pinned(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Host memory that the device copies from and to by itself."""
+        ...
+
+    def stream(self) -> Stream: ...
+
+    def event(self) -> Event: ...
+
+    def upload(self, target: DeviceArray, source: np.ndarray, stream: Any) -> None:
+        """Begin to copy contiguous host memory (if it is not pinned, copy it)."""
+        ...
+
+    def download(self, target: np.ndarray, source: DeviceArray, stream: Any) -> None: ...
+
+    def kernels(self, text: str, names: Sequence[str]) -> Mapping[str, Kernel]:
+        """Compile a text, or take it from the cache on disk."""
+        ...

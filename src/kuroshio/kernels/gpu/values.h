@@ -1,0 +1,50 @@
+// Keys to values and results (see keys.py). The text is specialised by KIND: AFFINE16, AFFINE32,
+// FLOAT32 or FLOAT64. Multiplications and additions are never fused, as on the processor.
+
+#if KIND == AFFINE16
+typedef u16 Key;
+#define KEY_BITS 16
+#elif KIND == FLOAT64
+typedef u64 Key;
+#define KEY_BITS 64
+#else
+typedef u32 Key;
+#define KEY_BITS 32
+#endif
+
+#if KEY_BITS == 64
+typedef u64 Wide;
+#else
+typedef u32 Wide;
+#endif
+
+#define AFFINE (KIND == AFFINE16 || KIND == AFFINE32)
+
+struct Scaling {
+    double scale, offset;
+};
+
+// A real number counted in keys to the value there.
+INLINE double value_between(double key, Scaling how) {
+    return (key - (double)(1ull << (KEY_BITS - 1))) * how.scale + how.offset;
+}
+
+INLINE double value_of(Wide key, Scaling how) {
+#if KEY_BITS != 64 && AFFINE
+    return value_between(exact(key), how);
+#elif KIND == FLOAT32
+    return (double)float_of(key >> 31 ? key ^ 0x80000000u : ~key);
+#else
+    return double_of(key >> 63 ? key ^ (1ull << 63) : ~key);
+#endif
+}
+
+// A result as it is kept: less the cell's reference, NaN where there is none.
+INLINE float departure(bool there, double result, float reference) {
+    return there ? (float)(result - (double)reference) : float_of(0x7fc00000u);
+}
+
+// Between two neighbouring order statistics; with weight 0 the upper one need not exist.
+INLINE double between(double low, double high, double weight) {
+    return weight == 0.0 ? low : low + weight * (high - low);
+}
