@@ -7,11 +7,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pytest
 
 import strategies
 from kuroshio import calendar as cal
 from kuroshio import pipeline
 from kuroshio.archive.model import Archive, ArraySlice, Grid, Packing, Piece
+from kuroshio.device.gpu import Gpu
+from kuroshio.engines.gpu import GpuEngine
 from kuroshio.request import Request
 
 PLENTY = 1 << 34
@@ -64,8 +67,9 @@ def archive_of(sample: strategies.Sample, splits: tuple[int, ...] = (), rows: in
 
 
 def compute(
-    archive: Archive, request: Request, *, memory_bytes: int = PLENTY, threads: int = 2
-) -> dict[str, np.ndarray]:
+    archive: Archive, request: Request, *, memory_bytes: int = PLENTY, threads: int = 2,
+    gpu: Gpu | None = None,
+) -> dict[str, np.ndarray]:  # fmt: skip
     """The engine's results as float64 arrays: seas, thresh (percentile first), extras asked for."""
     opened_outputs = []
 
@@ -74,9 +78,13 @@ def compute(
         opened_outputs.append(Arrays(request, archive.grid, archive.calendar))
         yield opened_outputs[-1]
 
-    pipeline.run(
-        archive, request, opened, memory_bytes=memory_bytes, threads=threads, spans=lambda *_: None
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        if gpu is not None:
+            patch.setattr(pipeline, "choose_engine", lambda *_: GpuEngine(gpu))
+        pipeline.run(
+            archive, request, opened, memory_bytes=memory_bytes, threads=threads,
+            spans=lambda *_: None,
+        )  # fmt: skip
     output = opened_outputs[-1]  # an earlier one was given up for a wider kind of key
     fields = output.fields
     thresh = fields["thresh"]

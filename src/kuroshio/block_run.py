@@ -53,10 +53,13 @@ class BlockRun:
         """All batches: load, compute, smooth and put; the next one loads alongside."""
         batches, putting = self.block.batches, list[Work]()
         for batch, following in zip_longest(batches, batches[1:]):
-            self._wait(*self.loading, *putting)  # what was being put may be overwritten now
+            loading = self.loading
+            if self.device.ahead:  # it has room for both batches
+                self._start(following)
+            self._wait(*loading, *putting)  # what was being put may be overwritten now
             self.device.launch(batch, first=batch is batches[0])
-            if following is not None:  # what the batch alone needed may be overwritten now
-                self.loading = self.device.start(following, first=False)
+            if not self.device.ahead:  # what the batch alone needed may be overwritten now
+                self._start(following)
             self.device.settle(batch)
             if batch.leap_day:
                 self._leap_day(*batch.leap_day)
@@ -65,6 +68,9 @@ class BlockRun:
         self._wait(*putting)
 
     # -- the steps of a batch -------------------------------------------------------------------
+
+    def _start(self, batch: Batch | None) -> None:
+        self.loading = [] if batch is None else self.device.start(batch, first=False)
 
     def _leap_day(self, leap: int, before: int, after: int) -> None:
         """29 February from its neighbours: their mean, of counts the smaller."""

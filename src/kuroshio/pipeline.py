@@ -70,6 +70,8 @@ def _with_keys(needs: Needs, keys: Keys, engine: Engine, memory_bytes: int) -> P
         output_days=CHUNK_DOYS,
         tile_cells=engine.tile_cells,
         years_per_word=YEARS_PER_WORD,
+        ahead=engine.ahead,
+        device_bytes=engine.device_bytes,
     )
     return Prepared(needs, keys, engine, layout, choose(needs, layout, memory_bytes))
 

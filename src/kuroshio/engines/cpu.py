@@ -14,6 +14,9 @@ _SURE = 0.6  # of the key buffer is used even where land is left out
 class CpuEngine:
     """The crew's threads, with the kernels in vectors; see protocol.Engine."""
 
+    ahead = 0
+    device_bytes = None
+
     def __init__(self) -> None:
         self.tile_cells = tile_cells()
         self.key_bytes = 0

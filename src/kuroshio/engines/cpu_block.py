@@ -26,6 +26,8 @@ class CpuBlock:
     batch, cell) and reference (cell,).
     """
 
+    ahead = 0
+
     def __init__(self, means: Means, block: Block, memory: ReadyMemory) -> None:
         self.means, self.block = means, block
         self.crew, self.spans = means.crew, means.spans
@@ -85,13 +87,13 @@ class CpuBlock:
 
     def _refer(self, batch: Batch) -> None:
         """Each cell's reference value from the rows of the first window of the walk."""
-        rows = batch.word_rows[batch.first_word[0] :][: self.words].reshape(-1)
-        there, tile = rows[rows > 0], tile_cells()
+        rows = smooth.reference_rows(batch.word_rows, batch.first_word, self.words)
+        tile = tile_cells()
 
         def stretch(first: int, last: int) -> None:
             cells = slice(first * tile, last * tile)
             self.reference[cells] = smooth.reference_values(
-                self.means.keys, self.keys[:, cells], there
+                self.means.keys, self.keys[:, cells], rows
             )
 
         self.crew.run(stretch, self._stretches())

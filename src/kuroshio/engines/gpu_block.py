@@ -42,6 +42,8 @@ class GpuBlock:
     row, cell) in pinned memory, seen as (tile, statistic, row, cell of the tile).
     """
 
+    ahead = 1
+
     def __init__(self, means: Means, block: Block, gpu: Gpu, rings: Rings) -> None:
         self.means, self.block, self.gpu, self.rings = means, block, gpu, rings
         self.clock = rings.clock

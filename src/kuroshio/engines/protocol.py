@@ -15,21 +15,25 @@ class BlockDevice(Protocol):
     """A block of cells on a device; for each of its batches `start`, `launch`, `settle`.
 
     A device that computes on its own does so while the crew loads the next batch: the order is
-    start 0, launch 0, start 1, settle 0, launch 1, start 2, settle 1, ... `release`.
+    start 0, launch 0, start 1, settle 0, launch 1, start 2, settle 1, ... `release`. Where it can
+    load `ahead`, into other rows than those that a batch is computed from, the crew need not even
+    stop for the launch: start 0, start 1, launch 0, settle 0, start 2, launch 1, settle 1, ...
 
+    ahead      batches loaded before an earlier one is launched, 0 or 1
     results    (tile, statistic, result row, cell of the tile) float32 departures from the
                reference, on the host; the cells of a tile side by side, other strides any
     reference  (cell,) float32, on the host, contiguous, of whole tiles
     """
 
+    ahead: int
     results: np.ndarray
     reference: np.ndarray
 
     def start(self, batch: Batch, first: bool) -> list[Work]:
         """Begin to load the pieces of a batch, and first of all to compile; returns at once.
 
-        The batch before has been launched, and perhaps is not done: what it still reads must not
-        be loaded over.
+        The batch before has been launched, or will be, and is not done: what it reads must not be
+        loaded over.
         """
 
     def launch(self, batch: Batch, first: bool) -> None:
@@ -56,6 +60,8 @@ class Engine(Protocol):
     """
 
     tile_cells: int  # that lie together in the results, and that are kept or left out together
+    ahead: int  # as BlockDevice has it; the plan keeps rows so much longer
+    device_bytes: int | None  # of memory for keys, where that is not the host's
 
     def begin(self, plan: Plan) -> None:
         """Begin what takes time and needs only the plan; what is slow to import comes after."""
