@@ -61,13 +61,17 @@ def shuffled_int16_to_keys(
 
     Only the `runs` (see sea.Runs) are kept; raises ValueOnLand if there is a value elsewhere.
     """
-    codes = [int(m) for m in packing.missing if np.isfinite(m)]
-    fill = np.uint16(codes[0] & 0xFFFF) if codes else np.uint16(0x8000)
-    lost, stray = shuffled_int16_keys(planes[0], planes[1], fill, not codes, runs, out)
+    lost, stray = shuffled_int16_keys(planes[0], planes[1], *fill_code(packing), runs, out)
     if stray:
         raise ValueOnLand
     if lost:
         raise NotCodes
+
+
+def fill_code(packing: Packing) -> tuple[np.uint16, bool]:
+    """The one code of an int16 that is missing, as it is stored; or any, and that there is none."""
+    codes = [int(m) for m in packing.missing if np.isfinite(m)]
+    return (np.uint16(codes[0] & 0xFFFF), False) if codes else (np.uint16(0x8000), True)
 
 
 def keep_runs(keys: np.ndarray, runs: np.ndarray, out: np.ndarray) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -18,13 +18,14 @@ from typing import Any
 import deflate
 import numpy as np
 
-from ..keys import AFFINE16, Keys
+from ..keys import AFFINE16, Keys, NotCodes
+from . import bulk
 from .badfile import BadFile
-from .decode import keep_runs, shuffled_int16_to_keys, to_keys, unshuffle
+from .decode import fill_code, keep_runs, shuffled_int16_to_keys, to_keys, unshuffle
 from .fetch import fetch
 from .model import Archive, ByteRange, Piece, Spans
 from .plan import Block, Load
-from .sea import SAMPLE_DAYS, Runs, all_cells, runs_of, whole_maps
+from .sea import SAMPLE_DAYS, Runs, ValueOnLand, all_cells, runs_of, whole_maps
 
 _LINE = 64
 
@@ -98,6 +99,84 @@ class Reader:
         self.spans("decode", start, perf_counter(), nbytes)
         return nbytes
 
+    def load_together(self, loads: Sequence[Load], block: Block, buffer: np.ndarray) -> None:
+        """As `load` for several pieces, in one go without the interpreter lock if they allow it."""
+        pieces = [self.archive.pieces[load.piece] for load in loads]
+        if not (bulk.available() and self.alike(pieces)):
+            for load in loads:
+                self.load(load, block, buffer)
+            return
+        where = pieces[0].where
+        top, low, high = self._overlap(pieces[0], block)
+        inner = math.prod((self.archive.grid.shape or (1,))[1:])
+        fills, nones = zip(*(fill_code(piece.packing) for piece in pieces), strict=True)
+        keys = bulk.KeyRows(
+            np.array(fills, np.uint16),
+            np.array(nones),
+            ((low - top) * inner, (high - top) * inner),
+            (block.runs if not block.runs.whole else all_cells((high - low) * inner)).table,
+            buffer,
+            np.array([load.rows[0] for load in loads], np.int64),
+            (low - block.rows.start) * inner,
+        )
+        raw = _scratch.take("raw", math.prod(where.shape) * 2).reshape(1, -1)
+        maps = bulk.Maps(raw, {})
+        bulk.read_maps([piece.where for piece in pieces], maps, self.spans, keys)
+        for i in self._missing(maps):
+            if loads[i].rows[0] >= 0:
+                buffer[loads[i].rows[0]] = 0
+        if keys.odd & bulk.STRAY:
+            raise ValueOnLand
+        if keys.odd & bulk.LOST:
+            raise NotCodes
+
+    def inflate_together(self, loads: Sequence[Load], raw: np.ndarray) -> list[int]:
+        """The chunks of `alike` pieces as stored to uint8 (map, byte); numbers of those missing."""
+        wheres = [self.archive.pieces[load.piece].where for load in loads]
+        maps = bulk.Maps(raw[: len(loads)], {})
+        if bulk.available():
+            bulk.read_maps(wheres, maps, self.spans)
+        else:
+            for i, where in enumerate(wheres):
+                try:
+                    maps.raw[i] = self._inflate(where)
+                except BadFile as problem:
+                    maps.problems[i] = problem
+        return self._missing(maps)
+
+    def alike(self, pieces: Sequence[Piece]) -> bool:
+        """Whether all are whole maps of shuffled 16-bit codes, stored alike: for the above."""
+        first = pieces[0]
+        return all(
+            isinstance(piece.where, ByteRange)
+            and piece.box == first.box
+            and piece.where[3:] == first.where[3:]
+            and piece.where.shape == (1, *self.archive.grid.shape)
+            and self._direct(piece)
+            for piece in pieces
+        )
+
+    def _missing(self, maps: bulk.Maps) -> list[int]:
+        """Numbers of maps that could not be read; raises unless they may be skipped."""
+        for problem in maps.problems.values():
+            if not self.skip_bad:
+                raise problem
+            self.skipped.append(f"{problem.path}: {problem.reason}")
+        return list(maps.problems)
+
+    def _direct(self, piece: Piece) -> bool:
+        """Whether codes become keys in one pass from shuffled bytes."""
+        where = piece.where
+        assert isinstance(where, ByteRange)
+        return (
+            where.shuffle
+            and np.dtype(where.dtype) == np.int16
+            and tuple(where.shape[2:]) == self.archive.grid.shape[1:]
+            and self.keys.kind == AFFINE16
+            and (piece.packing.scale, piece.packing.offset) == (self.keys.scale, self.keys.offset)
+            and len(piece.packing.missing) <= 1
+        )
+
     def sea(self, tile: int, run: Callable[..., list[Any]]) -> Runs:
         """The cells worth keeping: all, or where every piece is a map those with values.
 
@@ -157,21 +236,10 @@ class Reader:
     ) -> None:
         where = piece.where
         assert isinstance(where, ByteRange)
-        dtype = np.dtype(where.dtype)
-        times, *chunk = where.shape
-        shape = self.archive.grid.shape or (1,)
-        flat = tuple(chunk[1:]) == shape[1:]
-        direct = (
-            flat
-            and where.shuffle
-            and dtype == np.int16
-            and self.keys.kind == AFFINE16
-            and (piece.packing.scale, piece.packing.offset) == (self.keys.scale, self.keys.offset)
-            and len(piece.packing.missing) <= 1
-        )
-        if not direct:
+        if not self._direct(piece):
             self._place_values(_as_stored(raw, where), piece, rows, block, buffer)
             return
+        times, shape = where.shape[0], self.archive.grid.shape or (1,)
         planes = raw.reshape(2, times, -1)
         inner = math.prod(shape[1:])
         top, low, high = self._overlap(piece, block)

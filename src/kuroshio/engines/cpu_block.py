@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import Timer
 from time import perf_counter
 
@@ -13,7 +14,7 @@ from ..device.llvm import tile_cells
 from ..device.memory import ReadyMemory, aligned_zeros
 from ..kernels import fill, moments, percentile, smooth
 from ..request import statistics
-from .means import Means
+from .means import Means, together
 
 _COMPILING_S = 0.5  # longer than taking a kernel from the cache: the user should know
 _TASKS_PER_THREAD = 16  # of a batch's computation: land is quick, so shares must be small
@@ -53,7 +54,7 @@ class CpuBlock:
         compiling = [self.crew.start(self._compile, [()])] if first else []
         for row in batch.clear:
             self.keys[row] = 0
-        return [*compiling, self.crew.start(self._load, [(load,) for load in batch.loads])]
+        return [*compiling, self.crew.start(self._load, [(some,) for some in together(batch.loads)])]
 
     def launch(self, batch: Batch, first: bool) -> None:
         if batch.fills:
@@ -70,10 +71,9 @@ class CpuBlock:
 
     # -- the steps of a batch -------------------------------------------------------------------
 
-    def _load(self, load: Load) -> None:
-        self.means.reader.load(load, self.block, self.keys)
-        self.means.pieces_read += 1
-        self.means.progress("read", self.means.pieces_read, self.means.pieces)
+    def _load(self, loads: Sequence[Load]) -> None:
+        self.means.reader.load_together(loads, self.block, self.keys)
+        self.means.have_read(len(loads))
 
     def _fill(self, batch: Batch) -> None:
         tables, tile = fill.tables(batch.fills), tile_cells()

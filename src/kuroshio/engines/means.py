@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..archive.model import Progress, Spans
 from ..archive.needs import Needs
+from ..archive.plan import Load
 from ..device.cpu import Crew
 from ..keys import Keys
 
 if TYPE_CHECKING:
     from ..archive.read import Reader  # with Numba
+
+TOGETHER = 4  # pieces that a thread reads in one go
 
 
 @dataclass
@@ -26,3 +30,13 @@ class Means:
     progress: Progress
     pieces: int  # to read in all
     pieces_read: int = 0
+
+    def have_read(self, pieces: int) -> None:
+        """So many more; from any thread."""
+        self.pieces_read += pieces
+        self.progress("read", self.pieces_read, self.pieces)
+
+
+def together(loads: Sequence[Load], number: int = TOGETHER) -> list[Sequence[Load]]:
+    """Loads in groups for one thread each: small files are worth a lock only by the handful."""
+    return [loads[i : i + number] for i in range(0, len(loads), number)]

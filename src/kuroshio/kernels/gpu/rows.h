@@ -1,31 +1,50 @@
 // What is done to rows of keys before the windows: a map of codes to keys, gaps filled, a reference
 // for each cell. One thread, one cell. The same steps as archive/decode.py, fill.py and smooth.py.
 
+// What is to be known of a map on its way to a row: which row (-1: none), the code that is missing.
+struct Map {
+    int row;
+    u32 fill;
+    int filled;
+};
+
+// Maps of keys, cell by cell as they are kept, to their rows.
+KERNEL(256) place_maps(
+    const Key* maps, i64 map_stride, int n_maps, int cells, const Map* table, Key* keys, i64 stride
+) {
+    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+    if (cell >= cells) return;
+    for (int m = 0; m < n_maps; m++)
+        if (table[m].row >= 0) keys[table[m].row * stride + cell] = maps[m * map_stride + cell];
+}
+
 // Shuffled 16-bit codes of whole maps, as they come out of a file, to keys: all low bytes of a map
 // and then all high bytes. `places` says where in a row a cell of the grid is kept, -1: nowhere.
 // Bit 0 of `seen`: a valid code had no key; bit 1: a value on what was taken for land.
 #if KIND == AFFINE16
 KERNEL(256) unpack_maps(
-    const u8* maps, int n_maps, int cells, const int* places, const int* rows, u32 fill, int filled,
-    Key* keys, i64 stride, u32* seen
+    const u8* maps, int n_maps, int cells, const int* places, const Map* table, Key* keys,
+    i64 stride, u32* seen
 ) {
     const int cell = blockIdx.x * blockDim.x + threadIdx.x;
     if (cell >= cells) return;
     const int place = places[cell];
     u32 odd = 0;
     for (int m = 0; m < n_maps; m++) {
+        const Map how = table[m];
+        if (how.row < 0) continue;
         const u8* map = maps + (i64)m * 2 * cells;
         const u32 code = map[cell] | (u32)map[cells + cell] << 8;
-        const bool valid = !(filled && code == fill);
+        const bool valid = !(how.filled && code == how.fill);
         const u32 key = valid ? code ^ 0x8000u : 0u;
         if (place >= 0) {
             odd |= valid && key == 0 ? 1u : 0u;
-            keys[rows[m] * stride + place] = (Key)key;
+            keys[how.row * stride + place] = (Key)key;
         } else {
             odd |= valid ? 2u : 0u;
         }
     }
-    if (any_of(odd) && odd) flag(seen, odd);
+    if (odd) flag(seen, odd);
 }
 #endif
 
