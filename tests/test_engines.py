@@ -11,6 +11,7 @@ import strategies
 from engine import PLENTY, archive_of, compute
 from kuroshio.archive.plan import Batch, Block, Plan
 from kuroshio.device.cpu import Work
+from kuroshio.engines.choose import Choice
 from kuroshio.engines.cpu import CpuEngine
 from kuroshio.engines.means import Means
 from kuroshio.request import Request
@@ -74,7 +75,7 @@ def test_the_same_bits_from_another_device(monkeypatch, memory_bytes):
     request = Request((2000, 2004), (50.0, 90.0), max_pad=2, extras=("count", "std"))
     expected = compute(archive, request, memory_bytes=memory_bytes)
     another = Another()
-    monkeypatch.setattr("kuroshio.pipeline.choose_engine", lambda: another)
+    monkeypatch.setattr("kuroshio.pipeline.choose_engine", lambda *_: Choice(another, "as asked"))
     found = compute(archive, request, memory_bytes=memory_bytes)
     for name, field in expected.items():
         assert np.isfinite(field).any()
