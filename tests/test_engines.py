@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 import strategies
 from engine import PLENTY, archive_of, compute
 from kuroshio.archive.plan import Batch, Block, Plan
+from kuroshio.block_run import BlockRun
 from kuroshio.device.cpu import Work
 from kuroshio.engines.choose import Choice
 from kuroshio.engines.cpu import CpuEngine
@@ -18,10 +22,13 @@ from kuroshio.request import Request
 
 
 class Elsewhere:
-    """A block whose results arrive whole rows of cells at a time, batch by batch."""
+    """A block whose results arrive whole rows of cells at a time, batch by batch, when settled.
 
-    def __init__(self, inner, calls: list[str]) -> None:
-        self.inner, self.calls = inner, calls
+    Until then its rows are none of what they were.
+    """
+
+    def __init__(self, inner, note: Callable[[str], None]) -> None:
+        self.inner, self.note = inner, note
         self.reference = inner.reference
         tiles, kept, rows, tile = inner.results.shape
         by_row = np.full((kept, rows, tiles * tile + 5), np.nan, np.float32)
@@ -30,34 +37,48 @@ class Elsewhere:
         self.results = np.lib.stride_tricks.as_strided(by_row, inner.results.shape, strides)
 
     def start(self, batch: Batch, first: bool) -> list[Work]:
-        self.calls.append("first start" if first else "start")
+        self.note("first start" if first else "start")
         return self.inner.start(batch, first)
 
-    def compute(self, batch: Batch, first: bool) -> None:
-        self.calls.append("first compute" if first else "compute")
-        self.inner.compute(batch, first)
+    def launch(self, batch: Batch, first: bool) -> None:
+        self.note("first launch" if first else "launch")
+        self.inner.launch(batch, first)
+        self.results[:, :, batch.result_rows] = np.nan
+
+    def settle(self, batch: Batch) -> None:
+        self.note("settle")
+        self.inner.settle(batch)
         self.results[:, :, batch.result_rows] = self.inner.results[:, :, batch.result_rows]
 
     def release(self) -> None:
-        self.calls.append("release")
+        self.note("release")
         self.inner.release()
 
 
 class Another(CpuEngine):
-    def __init__(self) -> None:
+    def __init__(self, failing: str = "") -> None:
         super().__init__()
+        self.failing = failing
         self.calls: list[str] = []
+        self.threads_at_close: list[str] = []
+
+    def note(self, call: str) -> None:
+        self.calls.append(call)
+        if call == self.failing:
+            raise RuntimeError(f"lost at {call}")
 
     def begin(self, plan: Plan) -> None:
-        self.calls.append("begin")
+        self.note("begin")
         super().begin(plan)
 
     def block(self, means: Means, block: Block) -> Elsewhere:
-        self.calls.append("block")
-        return Elsewhere(super().block(means, block), self.calls)
+        self.note("block")
+        return Elsewhere(super().block(means, block), self.note)
 
     def close(self) -> None:
-        self.calls.append("close")
+        self.note("close")
+        names = [thread.name for thread in threading.enumerate()]
+        self.threads_at_close = [name for name in names if name.startswith("kuroshio")]
         super().close()
 
 
@@ -69,6 +90,15 @@ def gappy(rng: np.random.Generator) -> strategies.Sample:
     return strategies.Sample(values, days, "standard", values, ())
 
 
+put_band = BlockRun._put_band
+
+
+def put_late(*args) -> None:
+    """A thread has taken it, but begins only when others could have done much."""
+    time.sleep(0.003)
+    put_band(*args)
+
+
 @pytest.mark.parametrize("memory_bytes", [PLENTY, 400_000])
 def test_the_same_bits_from_another_device(monkeypatch, memory_bytes):
     archive = archive_of(gappy(np.random.default_rng()), tuple(range(7, 1800, 7)), rows=2)
@@ -76,6 +106,7 @@ def test_the_same_bits_from_another_device(monkeypatch, memory_bytes):
     expected = compute(archive, request, memory_bytes=memory_bytes)
     another = Another()
     monkeypatch.setattr("kuroshio.pipeline.choose_engine", lambda *_: Choice(another, "as asked"))
+    monkeypatch.setattr(BlockRun, "_put_band", put_late)
     found = compute(archive, request, memory_bytes=memory_bytes)
     for name, field in expected.items():
         assert np.isfinite(field).any()
@@ -87,6 +118,17 @@ def test_the_same_bits_from_another_device(monkeypatch, memory_bytes):
     assert (len(blocks) > 1) == (memory_bytes < PLENTY)
     for start, stop in pairwise([*blocks, len(another.calls) - 1]):
         _, *first, last = another.calls[start:stop]
-        assert first[:2] == ["first start", "first compute"]
-        assert first[2:] == ["start", "compute"] * (len(first) // 2 - 1)
+        assert first[:2] == ["first start", "first launch"]
+        assert first[2:] == ["start", "settle", "launch"] * ((len(first) - 3) // 3) + ["settle"]
         assert last == "release"
+
+
+@pytest.mark.parametrize("step", ["start", "launch", "settle", "release"])
+def test_when_a_device_fails_the_crew_ends_and_then_the_engine(monkeypatch, step):
+    archive = archive_of(gappy(np.random.default_rng()), tuple(range(7, 1800, 7)), rows=2)
+    another = Another(failing=step)
+    monkeypatch.setattr("kuroshio.pipeline.choose_engine", lambda *_: Choice(another, "as asked"))
+    with pytest.raises(RuntimeError, match=f"lost at {step}"):
+        compute(archive, Request((2000, 2004)))
+    assert another.calls[-2:] == [step, "close"]
+    assert another.threads_at_close == []

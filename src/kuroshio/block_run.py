@@ -1,11 +1,13 @@
 """One block carried out: its batches in turn, each loaded, computed, smoothed and handed over.
 
-What depends on the device is an engine's; this is the same on all of them.
+While a device computes a batch, the crew already loads the next one. Once the batch's results are
+there, the crew smooths and puts them first: the next one's may take their place in memory. What
+depends on the device is an engine's; this is the same on all of them.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from threading import local
 from time import perf_counter
 from typing import Any, Protocol
@@ -14,6 +16,7 @@ import numpy as np
 
 from .archive.plan import Batch, Block
 from .archive.plan import Output as Finished
+from .device.cpu import Work
 from .engines.means import Means
 from .engines.protocol import BlockDevice
 from .kernels import smooth
@@ -48,16 +51,18 @@ class BlockRun:
 
     def finish(self, output: Output) -> None:
         """All batches: load, compute, smooth and put; the next one loads alongside."""
-        batches = self.block.batches
-        for i, batch in enumerate(batches):
-            start = perf_counter()
-            self.crew.finish(*self.loading)
-            self.spans("wait", start, perf_counter(), 0)
-            self.device.compute(batch, first=i == 0)
+        batches, putting = self.block.batches, list[Work]()
+        for batch, following in zip_longest(batches, batches[1:]):
+            self._wait(*self.loading, *putting)  # what was being put may be overwritten now
+            self.device.launch(batch, first=batch is batches[0])
+            if following is not None:  # what the batch alone needed may be overwritten now
+                self.loading = self.device.start(following, first=False)
+            self.device.settle(batch)
             if batch.leap_day:
                 self._leap_day(*batch.leap_day)
-            following = batches[i + 1] if i + 1 < len(batches) else None
-            self._hand_over(batch, following, output)
+            putting = [self._put(batch, output)]
+        self.device.release()  # giving memory back takes time: not at the very end
+        self._wait(*putting)
 
     # -- the steps of a batch -------------------------------------------------------------------
 
@@ -70,18 +75,12 @@ class BlockRun:
             else:
                 rows[:, leap] = (rows[:, before] + rows[:, after]) * np.float32(0.5)
 
-    def _hand_over(self, batch: Batch, following: Batch | None, output: Output) -> None:
-        """Smooth and put the outputs that are complete; the next batch's reading goes alongside."""
+    def _put(self, batch: Batch, output: Output) -> Work:
+        """Begin to smooth and put the outputs that are complete, before any more is loaded."""
         start, stop = self.block.rows.start, self.block.rows.stop
         edges = [*range(start, stop, output.band_rows), stop] if batch.outputs else []
         bands = [(batch.outputs, slice(*edge), output) for edge in pairwise(edges)]
-        putting = self.crew.start(self._put_band, bands)
-        if following is not None:
-            self.loading = self.device.start(following, first=False)
-        else:
-            self.loading = []
-            self.device.release()  # giving memory back takes time: not at the very end
-        self.crew.finish(putting)
+        return self.crew.start(self._put_band, bands, urgent=True)
 
     def _put_band(self, outputs: tuple[Finished, ...], rows: slice, output: Output) -> None:
         """All statistics of a band of the grid's rows, smoothed where they are averaged."""
@@ -108,6 +107,11 @@ class BlockRun:
                 output.put(name, place, shaped[group], rows)
 
     # -- helpers --------------------------------------------------------------------------------
+
+    def _wait(self, *works: Work) -> None:
+        start = perf_counter()
+        self.crew.finish(*works)
+        self.spans("wait", start, perf_counter(), 0)
 
     def _scratch(self, days: int, cells: int) -> np.ndarray:
         """(day, cell) float32 of this thread's memory, used again and again."""

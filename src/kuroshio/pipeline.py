@@ -5,7 +5,8 @@ is planned (archive.plan), and then, for each block of cells and each batch of d
 pieces that are new are read and turned into keys (archive.read, archive.decode), the engine selects
 the windows' statistics (engines.protocol, kernels.percentile), days of year whose smoothing window
 is complete are averaged (kernels.smooth) and handed to the output. While one batch's results are
-smoothed and written, the next batch is being read: see block_run.
+smoothed and written, and while a device computes it on its own, the next is being read: see
+block_run.
 """
 
 from __future__ import annotations

@@ -23,25 +23,48 @@ _FRESH_MEMORY_S_PER_GB = 0.7
 def choose(needs: Needs, layout: Layout, memory_bytes: int) -> Plan:
     """The quickest cut that fits, or a Refusal with both numbers."""
     sizes = _Sizes(needs, layout)
-    block, best, smallest = sizes.shape[0], None, 0
+    block, best = sizes.shape[0], None
+    smallest: Plan | None = None
     while block:
         plans = [sizes.plan(block, batch) for batch in BATCHES]
-        smallest = min(plan.memory_bytes for plan in plans)
-        fitting = [plan for plan in plans if plan.memory_bytes <= memory_bytes]
+        smallest = min(plans, key=lambda plan: plan.memory_bytes)
+        fitting = [plan for plan in plans if _fits(plan, layout, memory_bytes)]
         best = min([*fitting, *([best] if best else [])], key=sizes.cost, default=None)
         # Smaller blocks can only help where whole chunks were kept too long for lack of memory.
         if best and (best.amplification == 1.0 or block < best.block_rows // 2):
             break
         block = sizes.next_block(block)
     if best is None:
-        cells = needs.archive.grid.cells // sizes.shape[0]
-        raise Refusal(
-            f"There is not enough memory: the smallest block (one row of the grid, {cells:,} "
-            f"cells) needs {size_text(smallest)} and {size_text(memory_bytes)} may be used. Raise "
-            "--memory (memory_bytes), close other programs, narrow the window or ask for fewer "
-            "days of year at a time."
-        )
+        assert smallest is not None
+        raise Refusal(_too_little(smallest, needs, layout, memory_bytes))
     return best
+
+
+def _fits(plan: Plan, layout: Layout, memory_bytes: int) -> bool:
+    if layout.device_bytes is None:
+        return plan.memory_bytes <= memory_bytes
+    on_host = plan.memory_bytes - plan.key_bytes
+    return on_host <= memory_bytes and plan.key_bytes + plan.batch_bytes <= layout.device_bytes
+
+
+def _too_little(plan: Plan, needs: Needs, layout: Layout, memory_bytes: int) -> str:
+    """What the smallest plan needs and what there is."""
+    cells = needs.archive.grid.cells // (needs.archive.grid.shape or (1,))[0]
+    block = f"the smallest block (one row of the grid, {cells:,} cells)"
+    if layout.device_bytes is None:
+        return (
+            f"There is not enough memory: {block} needs {size_text(plan.memory_bytes)} and "
+            f"{size_text(memory_bytes)} may be used. Raise --memory (memory_bytes), close other "
+            "programs, narrow the window or ask for fewer days of year at a time."
+        )
+    on_device = size_text(plan.key_bytes + plan.batch_bytes)
+    on_host = size_text(plan.memory_bytes - plan.key_bytes)
+    return (
+        f"There is not enough memory: {block} needs {on_device} on the device, where "
+        f"{size_text(layout.device_bytes)} may be used, and {on_host} of {size_text(memory_bytes)} "
+        "on the host. End what else uses the device, raise --memory (memory_bytes), or use "
+        "--device cpu."
+    )
 
 
 def stride_cells(cells: int, layout: Layout) -> int:
@@ -89,6 +112,7 @@ class _Sizes:
             blocks=-(-self.shape[0] // block),
             memory_bytes=memory,
             key_bytes=key_bytes,
+            batch_bytes=stride * batch * layout.statistics * 4,
             read_bytes=read,
             amplification=read / once if once else 1.0,
             pieces=int(used.sum()),
@@ -127,7 +151,7 @@ class _Sizes:
             needed = last >= 0
             ready, end, _ = needs.of_results(batches, self.layout.output_days)
             self._lifetimes[batch] = (
-                pool.peak(arrival[needed], last[needed]),
+                pool.peak(arrival[needed], last[needed] + self.layout.ahead),
                 pool.peak(np.array(list(ready.values())), np.array(list(end.values()))),
                 loaded < NEVER,
                 int((needed & needs.present).sum()),

@@ -29,6 +29,8 @@ class Layout:
     output_days: int  # days of year of an output's chunk
     tile_cells: int
     years_per_word: int
+    ahead: int = 0  # batches that are read while an earlier one is computed: its rows must stay
+    device_bytes: int | None = None  # memory of a device that holds the keys; None: the host does
 
 
 class Load(NamedTuple):
@@ -102,6 +104,7 @@ class Plan:
     blocks: int
     memory_bytes: int
     key_bytes: int  # of them, those of the key buffer
+    batch_bytes: int  # more on a device that holds the keys: a batch's results
     read_bytes: int  # decoded, all blocks together
     amplification: float  # decoded bytes over bytes needed once
     pieces: int

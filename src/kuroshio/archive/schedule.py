@@ -33,7 +33,7 @@ def block_of(
     arrival = needs.arrival(loaded, first)
     needed = np.flatnonzero(last >= 0)
     key_row = np.zeros(needs.axis.size, np.int32)
-    key_row[needed] = pool.assign(arrival[needed], last[needed], start=1)
+    key_row[needed] = pool.assign(arrival[needed], last[needed] + layout.ahead, start=1)
     steps = needs.entry_step
     wanted = (steps >= 0) & (last[steps] >= 0)
     entry_row = np.where(wanted, key_row[steps], -1).tolist()

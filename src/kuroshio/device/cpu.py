@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
+from threading import Lock
 from typing import Any
 
 
@@ -47,40 +48,43 @@ def available_memory_bytes() -> int:
 
 
 class Work:
-    """Tasks that a crew shares: each thread takes the next item until there is none.
+    """Tasks that a crew shares: its threads take item by item, under the crew's lock.
 
     A future for every item would cost as much as reading a tenth of a small file.
     """
 
-    def __init__(self, task: Callable[..., Any], items: Iterable[tuple]) -> None:
-        self.task, self.items = task, deque(enumerate(items))
+    def __init__(self, task: Callable[..., Any], items: Iterable[tuple], urgent: bool) -> None:
+        self.task, self.urgent = task, urgent
+        self.items = deque(enumerate(items))  # those that nobody has taken
         self.results: list[Any] = [None] * len(self.items)
-        self.futures: list[Future] = []
+        self.unfinished = len(self.items)
+        self.done: Future[None] = Future()  # once all items are, or one has failed
 
-    def carry_out(self) -> None:
-        """Take items until none is left; a failure leaves none for the others."""
-        while self.items:
-            try:
-                number, item = self.items.popleft()
-            except IndexError:  # another thread took it
-                return
-            try:
-                self.results[number] = self.task(*item)
-            except BaseException:
-                self.items.clear()
-                raise
+    def end_item(self) -> None:
+        self.unfinished -= 1
+        if self.unfinished == 0:
+            self.done.set_result(None)
+
+    def fail(self, error: BaseException) -> None:
+        """Leave no item for anybody; the first failure is the work's."""
+        self.items.clear()
+        if not self.done.done():
+            self.done.set_exception(error)
 
 
 class Crew:
-    """Threads for tasks that release the interpreter lock; the first failure stops the rest.
+    """Threads for tasks that release the interpreter lock; a failure stops the rest of its work.
 
-    Leaving the context drops what has not begun and waits for what has, so no thread outlives it.
+    A thread that is free takes the next item of urgent work if there is any, else of what was
+    started earliest. Leaving the context drops what has not begun and waits for what has, so no
+    thread outlives it.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self.executor = ThreadPoolExecutor(threads, thread_name_prefix="kuroshio")
-        self._works: list[Work] = []
+        self._lock = Lock()
+        self._works: list[Work] = []  # with items, in the order in which they are taken
 
     def __enter__(self) -> Crew:
         return self
@@ -89,22 +93,30 @@ class Crew:
         self.dismiss()
 
     def dismiss(self) -> None:
-        """Drop what has not begun and wait for what has."""
-        for work in self._works:
-            work.items.clear()
-        self.executor.shutdown(wait=True, cancel_futures=True)
+        """Drop what has not begun and wait for what has; works that lose items end as cancelled."""
+        self.executor.shutdown(wait=False, cancel_futures=True)  # from now on nothing is started
+        with self._lock:
+            for work in self._works:
+                if work.items:
+                    work.fail(CancelledError())
+        self.executor.shutdown(wait=True)
 
-    def start(self, task: Callable[..., Any], items: Iterable[tuple]) -> Work:
-        """Begin task(*item) for every item, in this order, after what was started before."""
-        work = Work(task, items)
-        self._works = [*(w for w in self._works if w.items), work]
-        hands = min(self.threads, len(work.items))
-        work.futures = [self.executor.submit(work.carry_out) for _ in range(hands)]
+    def start(self, task: Callable[..., Any], items: Iterable[tuple], urgent: bool = False) -> Work:
+        """Begin task(*item) for every item, in this order; urgent work overtakes what is not."""
+        work = Work(task, items, urgent)
+        if not work.items:
+            work.done.set_result(None)
+            return work
+        with self._lock:
+            self._works = sorted([*self._works, work], key=lambda each: not each.urgent)
+        # A hand goes on until no work has items: any that begins now leaves none of this one.
+        for _ in range(min(self.threads, len(work.results))):
+            self.executor.submit(self._lend_a_hand)
         return work
 
     def finish(self, *works: Work) -> None:
         """Wait for works; a failure in any is raised at once."""
-        done, _ = wait([f for w in works for f in w.futures], return_when=FIRST_EXCEPTION)
+        done, _ = wait([work.done for work in works], return_when=FIRST_EXCEPTION)
         for future in done:
             future.result()
 
@@ -113,3 +125,24 @@ class Crew:
         work = self.start(task, items)
         self.finish(work)
         return work.results
+
+    def _lend_a_hand(self) -> None:
+        """Take items until no work has any."""
+        while taken := self._next():
+            work, number, item = taken
+            try:
+                work.results[number] = work.task(*item)
+            except BaseException as error:
+                with self._lock:
+                    work.fail(error)
+            else:
+                with self._lock:
+                    work.end_item()
+
+    def _next(self) -> tuple[Work, int, tuple] | None:
+        with self._lock:
+            while self._works and not self._works[0].items:
+                del self._works[0]
+            if not self._works:
+                return None
+            return self._works[0], *self._works[0].items.popleft()

@@ -159,6 +159,15 @@ class CupyGpu:
             array.data.memset(0, array.nbytes)
         return array
 
+    def array(self, values: np.ndarray) -> DeviceArray:
+        array = self.empty(values.shape, values.dtype)
+        with self.use():
+            array.set(values)
+        return array
+
+    def clear(self, target: DeviceArray, stream: Any) -> None:
+        target.data.memset_async(0, target.nbytes, stream)
+
     def pinned(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         cuda, dtype = self._cupy.cuda, np.dtype(dtype)
         count = int(np.prod(shape, dtype=np.int64))
@@ -183,6 +192,18 @@ class CupyGpu:
     def event(self) -> Any:
         with self.use():
             return self._cupy.cuda.Event(block=True)
+
+    def wait(self, event: Any) -> None:
+        try:
+            event.synchronize()
+        except self._cupy.cuda.runtime.CUDARuntimeError as problem:
+            raise GpuError(
+                f"{self.name} ({self.model}) failed while it worked: {problem}.",
+                "Try again, or use --device cpu; please report it.",
+            ) from problem
+
+    def seconds(self, start: Any, stop: Any) -> float:
+        return float(self._cupy.cuda.get_elapsed_time(start, stop)) / 1e3
 
     def upload(self, target: DeviceArray, source: np.ndarray, stream: Any) -> None:
         runtime = self._cupy.cuda.runtime

@@ -45,7 +45,10 @@ class Event(Protocol):
 
 
 class Kernel(Protocol):
-    """A compiled kernel with a block size for which the device has room."""
+    """A compiled kernel, and what the compiler made of it."""
+
+    registers: int  # a thread
+    local_bytes: int  # a thread has of slow memory, because registers did not suffice
 
     def __call__(
         self, stream: Any, blocks: int, threads: int, args: Sequence[Any], shared_bytes: int = 0
@@ -72,6 +75,14 @@ class Gpu(Protocol):
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray: ...
 
+    def array(self, values: np.ndarray) -> DeviceArray:
+        """A copy of a small array on the device; returns when it is there."""
+        ...
+
+    def clear(self, target: DeviceArray, stream: Any) -> None:
+        """Begin to set it to zeros."""
+        ...
+
     def pinned(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """Host memory that the device copies from and to by itself."""
         ...
@@ -79,6 +90,14 @@ class Gpu(Protocol):
     def stream(self) -> Stream: ...
 
     def event(self) -> Event: ...
+
+    def wait(self, event: Any) -> None:
+        """Until an event has happened; errors of what came before it are raised here."""
+        ...
+
+    def seconds(self, start: Any, stop: Any) -> float:
+        """Between two events that have happened."""
+        ...
 
     def upload(self, target: DeviceArray, source: np.ndarray, stream: Any) -> None:
         """Begin to copy contiguous host memory (if it is not pinned, copy it)."""

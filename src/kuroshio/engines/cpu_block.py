@@ -53,12 +53,15 @@ class CpuBlock:
             self.keys[row] = 0
         return [*compiling, self.crew.start(self._load, [(load,) for load in batch.loads])]
 
-    def compute(self, batch: Batch, first: bool) -> None:
+    def launch(self, batch: Batch, first: bool) -> None:
         if batch.fills:
             self._fill(batch)
         if first:
             self._refer(batch)
         self._select(batch)
+
+    def settle(self, batch: Batch) -> None:
+        """All was done when `launch` returned."""
 
     def release(self) -> None:
         self.keys = self.keys[:0].copy()

@@ -12,7 +12,10 @@ from .means import Means
 
 
 class BlockDevice(Protocol):
-    """A block of cells on a device; for each of its batches first `start`, then `compute`.
+    """A block of cells on a device; for each of its batches `start`, `launch`, `settle`.
+
+    A device that computes on its own does so while the crew loads the next batch: the order is
+    start 0, launch 0, start 1, settle 0, launch 1, start 2, settle 1, ... `release`.
 
     results    (tile, statistic, result row, cell of the tile) float32 departures from the
                reference, on the host; the cells of a tile side by side, other strides any
@@ -25,13 +28,21 @@ class BlockDevice(Protocol):
     def start(self, batch: Batch, first: bool) -> list[Work]:
         """Begin to load the pieces of a batch, and first of all to compile; returns at once.
 
-        The batch before is computed, and its results are being read.
+        The batch before has been launched, and perhaps is not done: what it still reads must not
+        be loaded over.
         """
 
-    def compute(self, batch: Batch, first: bool) -> None:
-        """Fill gaps, find the first batch's reference values, compute all statistics.
+    def launch(self, batch: Batch, first: bool) -> None:
+        """Begin to fill gaps, find the first batch's reference values, compute all statistics.
 
-        What `start` gave has been finished. On return the batch's rows of `results` are complete.
+        What `start` gave has been finished, and nobody reads the rows of `results` that are this
+        batch's. May return before any of it is done.
+        """
+
+    def settle(self, batch: Batch) -> None:
+        """Wait until the batch's rows of `results`, and `reference`, are complete on the host.
+
+        They are read from then on, while the next batch is loaded, until that is launched.
         """
 
     def release(self) -> None:
@@ -53,4 +64,7 @@ class Engine(Protocol):
         """The next block of the plan, with its buffers."""
 
     def close(self) -> None:
-        """Give back what `begin` took; the threads of the crew have ended."""
+        """Give back what `begin` took; the threads of the crew have ended.
+
+        Where a run ends early, what was launched may not be settled.
+        """

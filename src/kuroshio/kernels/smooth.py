@@ -91,16 +91,25 @@ def _compiled(lanes: int, stamp: int) -> Any:
     return run
 
 
+def reference_rows(word_rows: np.ndarray, first_word: np.ndarray, words: int) -> np.ndarray:
+    """The key rows that references are looked for in: the first days of the walk's first window.
+
+    word_rows and first_word as in archive.plan.Batch, of the first batch
+    """
+    rows = word_rows[first_word[0] :][:words].reshape(-1)
+    return rows[rows > 0][:_TRIED]
+
+
 def reference_values(keys: Any, buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """A value near each cell's results, finite float32: of the first days of `rows`, else 0.
 
     It is the first valid one; of floats, which may differ by many powers of ten, the smallest: a
     result is no more precise than its reference. `buffer` (row, cell) keys. Results depend in their
-    last bit on the reference, so `rows` must be of the same days however the work is cut.
+    last bit on the reference, so `rows` (reference_rows) must be the same however the work is cut.
     """
     found = np.zeros(buffer.shape[1], buffer.dtype)
     near = np.full(buffer.shape[1], np.nan)
-    for row in rows[:_TRIED]:  # what is then still missing is land or ice and does not matter
+    for row in rows:  # what is then still missing is land or ice and does not matter
         if keys.affine:
             if found.all():
                 break

@@ -35,7 +35,6 @@
 
 struct Target {
     float* results;
-    int* counts;
     Scaling scaling;
     i64 statistic;
     int pair, pairs;
@@ -103,9 +102,9 @@ INLINE void finish(const Window& w, int day, const Target& to) {
             to.reference[i]);
     *(Both*)(to.results + STATISTICS_BEFORE_MEAN * to.statistic + at) = result;
 #endif
-#if WITH_COUNTS
-    to.counts[at] = w.n[0];
-    to.counts[at + 1] = w.n[1];
+#if COUNT_AT
+    EACH(int i = 0; i < 2; i++) result.cell[i] = (float)w.n[i];
+    *(Both*)(to.results + COUNT_AT * to.statistic + at) = result;
 #endif
 }
 
@@ -121,7 +120,7 @@ INLINE void load_rows(u32* rows, const u32* table) {
 KERNEL(BLOCK) windows_by_lists(
     const u32* keys, u32 stride_bytes, int pairs, const u32* word_rows, const int* run, int runs,
     int days, const int* least, const double* quantiles, double scale, double offset,
-    const float* references, float* results, int* counts, u8* again
+    const float* references, float* results, u8* again
 ) {
 #if MOVES
     if (!again[blockIdx.x]) return;
@@ -130,7 +129,7 @@ KERNEL(BLOCK) windows_by_lists(
     const int pair = blockIdx.x * BLOCK + threadIdx.x;
     if (pair >= pairs) return;
     const Target target = {
-        results, counts, {scale, offset}, 2 * (i64)days * pairs, pair, pairs,
+        results, {scale, offset}, 2 * (i64)days * pairs, pair, pairs,
         {references[2 * pair], references[2 * pair + 1]}
     };
     double quantile[PERCENTILES];

@@ -2,9 +2,9 @@
 // Any percentile, any kind of key, any number of missing values. See percentile.py and bitplanes.py.
 //
 // A thread keeps the planes of the last WORDS words (a word: the up to 32 keys of one offset), for
-// each of its cell's days of year walks down them, and forgets the oldest. They lie in registers
-// (IN_REGISTERS), where every index is known when this is compiled and a new word moves all others
-// up, or in a ring in shared memory or, given `memory`, in the device's.
+// each of its cell's days of year walks down them, and forgets the oldest. Where a cell's keys differ
+// in few bits the planes fit into registers (IN_REGISTERS): every index is known when this is
+// compiled, and a new word moves all others up. Else they are a ring in the device's memory.
 
 // A word's PLANES planes, then which of its values exist, and their sum.
 #define VALID PLANES
@@ -19,7 +19,7 @@
 #define RING(place, part) ring[place][part]
 #define EACH_PLANE _Pragma("unroll")
 #else
-#define RING(place, part) ring[(i64)((place) * WORD_SIZE + (part)) * apart]
+#define RING(place, part) ring[(i64)((place) * WORD_SIZE + (part)) * slice]
 #define EACH_PLANE _Pragma("unroll 1")
 #endif
 #define EACH_WORD _Pragma("unroll")
@@ -44,25 +44,26 @@ KERNEL(256) extremes(
     tops[cell] = (u8)top;
 }
 
+// Cells `from` to `from + slice` whose keys need FEWEST_PLANES to PLANES planes.
 KERNEL(BLOCK) windows_by_planes(
-    const Key* keys, i64 stride, int cells, const int* word_rows, const int* first_word, int days,
-    const int* least, const Key* lowest, const u8* tops, const double* quantiles, double scale,
-    double offset, const float* references, float* results, int* counts, u32* memory
+    const Key* keys, i64 stride, int cells, int from, int slice, const int* word_rows,
+    const int* first_word, int days, const int* least, const Key* lowest, const u8* tops,
+    const double* quantiles, double scale, double offset, const float* references, float* results,
+    u32* memory
 ) {
-    const int cell = blockIdx.x * BLOCK + threadIdx.x;
-    if (cell >= cells) return;
+    const int cell = from + (int)(blockIdx.x * BLOCK + threadIdx.x);
+    if (cell >= cells || cell >= from + slice) return;
+    const int top = tops[cell];
+    if (top < FEWEST_PLANES || top > PLANES) return;
     const Scaling scaling = {scale, offset};
 #if IN_REGISTERS
     u32 ring[WORDS][WORD_SIZE];
 #else
-    SHARED_WORDS(shared);
-    u32* ring = memory ? memory + cell : shared + threadIdx.x;
-    const int apart = memory ? cells : BLOCK;
+    u32* ring = memory + (cell - from);
     int oldest = 0;
 #endif
     EACH_WORD for (int w = 0; w < WORDS; w++) RING(w, VALID) = 0;
     const Key base = lowest[cell];
-    const int top = tops[cell];
     const float reference = references[cell];
     u32 n = 0;
 #if KIND == AFFINE16
@@ -139,10 +140,15 @@ KERNEL(BLOCK) windows_by_planes(
         }
         const double mean = total / (double)n;
 #endif
-        results[QUANTILES * statistic + at] = departure(enough, mean, reference);
-        if (counts) counts[at] = (int)n;
+#if WITH_MEAN
+        results[STATISTICS_BEFORE_MEAN * statistic + at] = departure(enough, mean, reference);
+#endif
+#if COUNT_AT
+        results[COUNT_AT * statistic + at] = (float)n;
+#endif
 
-        for (int q = 0; q < QUANTILES; q++) {
+        const int numbers[] = {NUMBERS};
+        for (int q = 0; q < PERCENTILES; q++) {
             const double position = (double)((int)n - 1) * quantiles[q];
             u32 rank = (u32)(int)position;
             const double weight = position - (double)(int)position;
@@ -179,7 +185,7 @@ KERNEL(BLOCK) windows_by_planes(
             upper = parted ? upper : lower;
             const double low = value_of((Wide)(lower + base), scaling);
             const double high = value_of((Wide)(upper + base), scaling);
-            results[q * statistic + at] =
+            results[numbers[q] * statistic + at] =
                 departure(enough, between(low, high, weight), reference);
         }
     }

@@ -8,7 +8,7 @@ a word, words of a window, planes, lengths of lists.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,8 @@ from ...keys import AFFINE16, AFFINE32, FLOAT32, FLOAT64, KEY_BITS, YEARS_PER_WO
 from .. import bitplanes, toplists
 
 KINDS = {"AFFINE16": AFFINE16, "AFFINE32": AFFINE32, "FLOAT32": FLOAT32, "FLOAT64": FLOAT64}
+BLOCK = 64  # threads, where a text is made for one number of them
+
 _HERE = Path(__file__).resolve().parent
 _PORTABLE = _HERE.parent.parent / "device" / "portable.h"
 
@@ -32,20 +34,62 @@ class Program:
     kernels: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Windows:
+    """What a launch is to find in which windows.
+
+    wanted   numbers of percentiles
+    before   percentiles there are in all: the mean is the statistic after them
+    mean     whether this launch gives it
+    count    the statistic that the number of values is, 0 for none
+    """
+
+    words: int
+    years: int
+    wanted: tuple[int, ...]
+    before: int
+    mean: bool
+    count: int
+
+    def macros(self) -> dict[str, int | str]:
+        return {
+            "WORDS": self.words,
+            "YEARS": self.years,
+            "PERCENTILES": len(self.wanted),
+            "NUMBERS": ", ".join(map(str, self.wanted)),
+            "STATISTICS_BEFORE_MEAN": self.before,
+            "WITH_MEAN": int(self.mean),
+            "COUNT_AT": self.count,
+        }
+
+
+def rows_program(kind: int) -> Program:
+    """What is done to rows of keys before the windows (rows.h)."""
+    own = {AFFINE16: ("unpack_maps",), FLOAT64: ("fill_gaps",)}.get(kind, ())
+    return Program(_text(_kinds(kind), {}, "values.h", "rows.h"), ("find_references", *own))
+
+
+def moments_program(kind: int, words: int, years: int) -> Program:
+    """`moments_of_windows` (moments.h)."""
+    macros = {**_kinds(kind), "WORDS": words, "YEARS": years}
+    return Program(_text(macros, {}, "values.h", "moments.h"), ("moments_of_windows",))
+
+
 def planes_program(
-    kind: int, words: int, years: int, percentiles: int, planes: int, block: int, in_registers: bool
+    kind: int, windows: Windows, planes: tuple[int, int], in_registers: bool
 ) -> Program:
     """`extremes` and `windows_by_planes` (planes.h).
 
-    planes        kept of each word; cells whose keys need more are not for this program
-    in_registers  keep them there instead of in shared memory or the device's
+    planes        fewest and most that the keys of a cell need to be for this program
+    in_registers  keep them there instead of in the device's memory
     """
     macros = {
-        **_kinds(kind), "WORDS": words, "YEARS": years, "QUANTILES": percentiles, "PLANES": planes,
-        "BLOCK": block, "IN_REGISTERS": int(in_registers),
+        **_kinds(kind), **windows.macros(), "FEWEST_PLANES": planes[0], "PLANES": planes[1],
+        "BLOCK": BLOCK, "IN_REGISTERS": int(in_registers),
     }  # fmt: skip
+    words = windows.words
     texts = {
-        "TO_PLANES": _to_planes(KEY_BITS[kind], years, planes),
+        "TO_PLANES": _to_planes(KEY_BITS[kind], windows.years, planes[1]),
         "SPLIT": _split(words),
         "KEEP": _keep(words),
         "LEAST": _least(words),
@@ -54,34 +98,29 @@ def planes_program(
 
 
 def lists_program(
-    words: int, years: int, percentiles: int, longest: int, largest: bool, wanted: dict[int, int],
-    block: int, mean: bool, counts: bool, moves: bool, fewest: int,
-) -> Program:  # fmt: skip
+    windows: Windows, ranks: Sequence[int], longest: int, largest: bool, moves: bool, fewest: int
+) -> Program:
     """`windows_by_lists` (lists.h), for 16-bit keys.
 
-    longest       values of a list, at least `years`
-    largest       whether lists hold the largest values, or the smallest
-    wanted        number of a percentile -> which value of a full pool it needs, from that end
-    mean, counts  whether this launch gives them, too
-    moves         whether this is the launch for blocks with many gaps
-    fewest        values that results need, if all days need as many, else 0
+    ranks    of each wanted percentile, which value of a full pool it needs, from the lists' end
+    longest  values of a list, at least as many as years
+    largest  whether lists hold the largest values, or the smallest
+    moves    whether this is the launch for blocks with many gaps
+    fewest   values that results need, if all days need as many, else 0
     """
     macros = {
-        **_kinds(AFFINE16), "WORDS": words, "YEARS": years, "PERCENTILES": len(wanted),
-        "STATISTICS_BEFORE_MEAN": percentiles, "LONGEST": longest, "LARGEST": int(largest),
-        "WITH_MEAN": int(mean), "WITH_COUNTS": int(counts), "BLOCK": block,
-        "MOVES": int(moves), "FEWEST": fewest,
+        **_kinds(AFFINE16), **windows.macros(), "LONGEST": longest, "LARGEST": int(largest),
+        "BLOCK": BLOCK, "MOVES": int(moves), "FEWEST": fewest,
     }  # fmt: skip
     texts = {
-        "SORT": _sort(years),
-        "JOIN": _join(longest, years),
-        "NUMBERS": ", ".join(map(str, wanted)),
-        "QUERIES": "\n".join(_query(q, k, longest, moves) for q, k in enumerate(wanted.values())),
+        "SORT": _sort(windows.years),
+        "JOIN": _join(longest, windows.years),
+        "QUERIES": "\n".join(_query(q, k, longest, moves) for q, k in enumerate(ranks)),
     }
     return Program(_text(macros, texts, "values.h", "lists.h"), ("windows_by_lists",))
 
 
-def _kinds(kind: int) -> dict[str, int]:
+def _kinds(kind: int) -> dict[str, int | str]:
     return {**KINDS, "KIND": kind}
 
 
@@ -90,7 +129,7 @@ def _part(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _text(macros: dict[str, int], texts: dict[str, str], *parts: str) -> str:
+def _text(macros: Mapping[str, int | str], texts: dict[str, str], *parts: str) -> str:
     """The portable part, numbers, and parts in which the names of printed lists are replaced."""
     body = "\n".join(_part(_HERE / part) for part in parts)
     if texts:
@@ -100,7 +139,7 @@ def _text(macros: dict[str, int], texts: dict[str, str], *parts: str) -> str:
     return "\n".join([head, _part(_PORTABLE), body])
 
 
-# -- operation lists printed ------------------------------------------------------------------------
+# -- operation lists printed ---------------------------------------------------------------------
 
 
 def _names(name: str, count: int) -> list[Value]:
@@ -226,6 +265,16 @@ def _largest(o: TextEmitter, k: int, prefix: str) -> Value:
     while len(worse) > 1:  # a tree: a chain would wait for each result
         worse = [*worse[2:], o.max_(worse[0], worse[1])]
     return worse[0]
+
+
+def word_size(kind: int, planes: int) -> int:
+    """32-bit words that the planes of a word take in memory (WORD_SIZE of planes.h)."""
+    return planes + (2 if kind == AFFINE16 else 3)
+
+
+def lists_shared_bytes(words: int, longest: int) -> int:
+    """Shared memory of a block of `windows_by_lists`: its lists, sums and numbers of gaps."""
+    return 4 * BLOCK * words * (longest + 3)
 
 
 def row_table(word_rows: np.ndarray) -> np.ndarray:

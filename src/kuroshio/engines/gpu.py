@@ -1,0 +1,49 @@
+"""A GPU as an engine: what it may use, and its blocks."""
+
+from __future__ import annotations
+
+from ..archive.plan import Block, Plan
+from ..device.gpu import Gpu
+from ..device.llvm import tile_cells
+from .means import Means
+from .protocol import BlockDevice
+
+PINNED_BYTES = 512 << 20  # of the host, unless the user says otherwise
+_SHARE = 0.85  # of the device's free memory for keys and results: kernels need some of their own
+_KERNELS_BYTES = 1 << 30  # at most
+
+
+class GpuEngine:
+    """One device, its streams fed by the crew; see protocol.Engine."""
+
+    ahead = 1
+
+    def __init__(self, gpu: Gpu, pinned_bytes: int | None = None) -> None:
+        self.gpu = gpu
+        self.pinned_bytes = PINNED_BYTES if pinned_bytes is None else pinned_bytes
+        self.tile_cells = tile_cells()
+        free = gpu.free_bytes()
+        self.device_bytes = int(max(free * _SHARE - _KERNELS_BYTES, free * _SHARE / 2))
+        self._rings = None
+        self._block = None
+
+    def begin(self, plan: Plan) -> None:
+        """Nothing: the device has been started by asking for its memory."""
+
+    def block(self, means: Means, block: Block) -> BlockDevice:
+        from .gpu_block import GpuBlock  # with Numba
+        from .rings import Clock, Rings
+
+        if self._rings is None:
+            clock = Clock(self.gpu)
+            self._rings = Rings(
+                self.gpu, clock, means.spans, means.crew.threads, self.pinned_bytes
+            )
+        self._block = GpuBlock(means, block, self.gpu, self._rings)
+        return self._block
+
+    def close(self) -> None:
+        """Everything on the device, and pinned memory, is given back."""
+        if self._block is not None:
+            self._block.release()
+        self._block = self._rings = None

@@ -1,0 +1,167 @@
+"""Pinned host memory between the reader and the device: how much of it pays, and what is waited.
+
+Each thread of the crew has R *rings*, maps that it fills in turn; a full one is copied to the device
+and can be filled again when it has arrived. With one ring a thread waits for every copy, and all
+threads may be queueing for the link. With two it fills one while the other is copied. Copies never
+wait for the device's computing (a batch's rows are not those of the batch before), so more rings
+would only even out the reader's own unsteadiness; and no number of them helps where the link needs
+longer for the maps of all threads than a thread to read its own.
+
+R is chosen from the measured times of the first maps, under a budget of memory, and the run's
+account says what waiting was predicted and what was measured.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..archive.model import Spans
+from ..device.gpu import DeviceArray, Gpu
+
+_MOST = 2
+_WORTH = 0.005  # of the time a map is read in: a ring that saves less is not taken
+_SAMPLE = 64  # maps whose times are measured
+
+
+def waiting_s(rings: int, threads: int, read_s: float, copy_s: float) -> float:
+    """Seconds that a thread waits before a map, at most: all threads may be full at once.
+
+    read_s  a thread fills a map;  copy_s  the link copies one
+    """
+    return max(threads * copy_s - (read_s if rings > 1 else 0.0), 0.0)
+
+
+def choose_rings(most: int, threads: int, read_s: float, copy_s: float) -> int:
+    """The fewest rings of a thread, up to `most`, after which more would save next to nothing."""
+    for rings in range(1, most):
+        saved = waiting_s(rings, threads, read_s, copy_s) - waiting_s(
+            rings + 1, threads, read_s, copy_s
+        )
+        if saved <= _WORTH * read_s:
+            return rings
+    return most
+
+
+class Clock:
+    """Events of a device on the host's clock."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+        self._start = gpu.event()
+        stream = gpu.stream()
+        self._start.record(stream)
+        gpu.wait(self._start)
+        self._start_s = perf_counter()
+
+    def at(self, event: Any) -> float:
+        """When an event that has happened did, as perf_counter tells time."""
+        return self._start_s + self.gpu.seconds(self._start, event)
+
+
+@dataclass
+class Ring:
+    """A map in pinned memory, and the copy from it that is under way."""
+
+    keys: np.ndarray  # (1, cell)
+    begun: Any
+    copied: Any
+    busy: bool = False
+    filled_s: float = 0.0
+
+
+@dataclass
+class Rings:
+    """The rings of all threads of a run, and the times that say how many of them are wanted."""
+
+    gpu: Gpu
+    clock: Clock
+    spans: Spans
+    threads: int
+    budget_bytes: int
+    wanted: int = _MOST
+    waited_s: float = 0.0
+    maps: int = 0
+    nbytes: int = 0
+    _read_s: list[float] = field(default_factory=list)
+    _copy_s: list[float] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def next(self, own: threading.local, cells: int, dtype: np.dtype) -> Ring:
+        """The ring that a thread fills next, free to be filled; `own` keeps a thread's."""
+        mine: list[Ring] = own.__dict__.setdefault("rings", [])
+        if len(mine) < self.wanted and self._afford(cells * dtype.itemsize, sure=not mine):
+            keys = self.gpu.pinned((1, cells), dtype)
+            keys[:] = 0
+            mine.insert(0, Ring(keys, self.gpu.event(), self.gpu.event()))
+        else:
+            mine.append(mine.pop(0))  # first comes the one that was sent the longest ago
+        if mine[0].busy:
+            self._wait(mine[0])
+        return mine[0]
+
+    def send(self, ring: Ring, target: DeviceArray, stream: Any, filled_s: float) -> None:
+        """Begin to copy a ring that took `filled_s` to fill."""
+        with self.gpu.use():
+            ring.begun.record(stream)
+            self.gpu.upload(target, ring.keys[0, : target.shape[0]], stream)
+            ring.copied.record(stream)
+        ring.busy, ring.filled_s = True, filled_s
+
+    def assembly(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Zeroed host memory for parts of maps: pinned if the budget has it, else ordinary."""
+        nbytes = int(np.prod(shape)) * dtype.itemsize
+        if not self._afford(nbytes, sure=False):
+            return np.zeros(shape, dtype)
+        memory = self.gpu.pinned(shape, dtype)
+        memory[:] = 0
+        return memory
+
+    def report(self) -> dict[str, float | int]:
+        """What was chosen and why, for the run's account."""
+        times = self._times()
+        predicted = self.maps * waiting_s(self.wanted, self.threads, **times) if times else 0.0
+        return {
+            "rings": self.wanted,
+            "pinned_gb": round(self.nbytes / 1e9, 3),
+            "predicted_wait_s": round(predicted, 4),
+            "measured_wait_s": round(self.waited_s, 4),
+            **{name: round(value, 6) for name, value in times.items()},
+        }
+
+    def _wait(self, ring: Ring) -> None:
+        start = perf_counter()
+        self.gpu.wait(ring.copied)
+        stop = perf_counter()
+        ring.busy = False
+        begun, copied = self.clock.at(ring.begun), self.clock.at(ring.copied)
+        self.spans("device copy", begun, copied, ring.keys.nbytes)
+        with self._lock:
+            self.maps += 1
+            self.waited_s += stop - start
+            if len(self._read_s) < _SAMPLE:
+                self._read_s.append(ring.filled_s)
+                self._copy_s.append(copied - begun)
+                if len(self._read_s) == _SAMPLE:
+                    most = self.budget_bytes // (self.threads * ring.keys.nbytes)
+                    most = max(min(most, _MOST), 1)
+                    self.wanted = choose_rings(most, self.threads, **self._times())
+
+    def _times(self) -> dict[str, float]:
+        if not self._read_s:
+            return {}
+        return {
+            "read_s": float(np.median(self._read_s)), "copy_s": float(np.median(self._copy_s)),
+        }  # fmt: skip
+
+    def _afford(self, nbytes: int, sure: bool) -> bool:
+        """Count bytes of pinned memory, unless they are too many (and not `sure` to be needed)."""
+        with self._lock:
+            if self.nbytes + nbytes > self.budget_bytes and not sure:
+                return False
+            self.nbytes += nbytes
+            return True

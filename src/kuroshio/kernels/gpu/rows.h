@@ -1,0 +1,87 @@
+// What is done to rows of keys before the windows: a map of codes to keys, gaps filled, a reference
+// for each cell. One thread, one cell. The same steps as archive/decode.py, fill.py and smooth.py.
+
+// Shuffled 16-bit codes of whole maps, as they come out of a file, to keys: all low bytes of a map
+// and then all high bytes. `places` says where in a row a cell of the grid is kept, -1: nowhere.
+// Bit 0 of `seen`: a valid code had no key; bit 1: a value on what was taken for land.
+#if KIND == AFFINE16
+KERNEL(256) unpack_maps(
+    const u8* maps, int n_maps, int cells, const int* places, const int* rows, u32 fill, int filled,
+    Key* keys, i64 stride, u32* seen
+) {
+    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+    if (cell >= cells) return;
+    const int place = places[cell];
+    u32 odd = 0;
+    for (int m = 0; m < n_maps; m++) {
+        const u8* map = maps + (i64)m * 2 * cells;
+        const u32 code = map[cell] | (u32)map[cells + cell] << 8;
+        const bool valid = !(filled && code == fill);
+        const u32 key = valid ? code ^ 0x8000u : 0u;
+        if (place >= 0) {
+            odd |= valid && key == 0 ? 1u : 0u;
+            keys[rows[m] * stride + place] = (Key)key;
+        } else {
+            odd |= valid ? 2u : 0u;
+        }
+    }
+    if (any_of(odd) && odd) flag(seen, odd);
+}
+#endif
+
+// A finite value near each cell's results: the first valid one of these rows, or of floats, which may
+// differ by many powers of ten, the smallest; 0 where there is none.
+KERNEL(256) find_references(
+    const Key* keys, i64 stride, int cells, const int* rows, int n_rows, double scale, double offset,
+    float* references
+) {
+    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+    if (cell >= cells) return;
+    const Scaling scaling = {scale, offset};
+    double near = 0.0;
+    bool found = false;
+    for (int i = 0; i < n_rows; i++) {
+        const Key key = keys[rows[i] * stride + cell];
+        if (!key) continue;
+        const double value = value_of(key, scaling);
+#if AFFINE
+        near = value;
+        found = true;
+        break;
+#else
+        if (!found || fabs(value) < fabs(near)) near = value;
+        found = true;
+#endif
+    }
+    const double largest = 3.4028234663852886e+38;
+    if (!(fabs(near) <= 1.7976931348623157e+308)) near = 0.0;
+    near = near > largest ? largest : near < -largest ? -largest : near;
+    references[cell] = (float)near;
+}
+
+// Gaps no longer than `longest` days filled on a straight line, rows in the order of time. `before`
+// and `after` (row, longest) are the rows of the days around each, nearest first.
+#if KIND == FLOAT64
+INLINE double number_of(Key key) { return double_of(key >> 63 ? key ^ (1ull << 63) : ~key); }
+
+KERNEL(256) fill_gaps(
+    Key* keys, i64 stride, int cells, const int* rows, int n_rows, const int* before,
+    const int* after, int longest
+) {
+    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+    if (cell >= cells) return;
+    for (int r = 0; r < n_rows; r++) {
+        if (keys[rows[r] * stride + cell]) continue;
+        int back = 0, ahead = 0;
+        while (back < longest && !keys[before[r * longest + back] * stride + cell]) back++;
+        while (ahead + back < longest && !keys[after[r * longest + ahead] * stride + cell]) ahead++;
+        if (back + ahead + 1 > longest) continue;
+        const Key there = keys[after[r * longest + ahead] * stride + cell];
+        if (!there) continue;
+        const double start = number_of(keys[before[r * longest + back] * stride + cell]);
+        const double share = (double)(back + 1) / (double)(back + ahead + 2);
+        const u64 bits = bits_of(start + (number_of(there) - start) * share);
+        keys[rows[r] * stride + cell] = bits >> 63 ? ~bits : bits ^ (1ull << 63);
+    }
+}
+#endif
