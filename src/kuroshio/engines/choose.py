@@ -70,11 +70,10 @@ def choose_engine(device: str, pinned_bytes: int | None, task: Task) -> Choice:
 
 def processor_instead(failed: Choice, error: GpuError) -> Choice:
     """The processor, where a GPU that nobody asked for failed before it had done anything."""
-    return Choice(
-        CpuEngine(),
-        f"{failed.device} failed at its start",
-        instead=f"{failed.device} could not be used, and the processor did its work: {error}",
-    )
+    instead = f"{failed.device} could not be used, and the processor did its work: {error.what}"
+    if error.log:
+        instead += f" With --device {failed.device} the compiler's messages are shown."
+    return Choice(CpuEngine(), f"{failed.device} failed at its start", instead=instead)
 
 
 def _on_gpus(
