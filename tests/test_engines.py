@@ -15,6 +15,7 @@ from engine import PLENTY, archive_of, compute
 from kuroshio.archive.plan import Batch, Block, Plan
 from kuroshio.block_run import BlockRun
 from kuroshio.device.cpu import Work
+from kuroshio.engines.choose import Choice
 from kuroshio.engines.cpu import CpuEngine
 from kuroshio.engines.means import Means
 from kuroshio.request import Request
@@ -104,7 +105,7 @@ def test_the_same_bits_from_another_device(monkeypatch, memory_bytes):
     request = Request((2000, 2004), (50.0, 90.0), max_pad=2, extras=("count", "std"))
     expected = compute(archive, request, memory_bytes=memory_bytes)
     another = Another()
-    monkeypatch.setattr("kuroshio.pipeline.choose_engine", lambda: another)
+    monkeypatch.setattr("kuroshio.pipeline.choose_engine", lambda *_: Choice(another, "as asked"))
     monkeypatch.setattr(BlockRun, "_put_band", put_late)
     found = compute(archive, request, memory_bytes=memory_bytes)
     for name, field in expected.items():
@@ -126,7 +127,7 @@ def test_the_same_bits_from_another_device(monkeypatch, memory_bytes):
 def test_when_a_device_fails_the_crew_ends_and_then_the_engine(monkeypatch, step):
     archive = archive_of(gappy(np.random.default_rng()), tuple(range(7, 1800, 7)), rows=2)
     another = Another(failing=step)
-    monkeypatch.setattr("kuroshio.pipeline.choose_engine", lambda: another)
+    monkeypatch.setattr("kuroshio.pipeline.choose_engine", lambda *_: Choice(another, "as asked"))
     with pytest.raises(RuntimeError, match=f"lost at {step}"):
         compute(archive, Request((2000, 2004)))
     assert another.calls[-2:] == [step, "close"]

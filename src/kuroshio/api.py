@@ -22,6 +22,8 @@ from .archive.plan import Plan
 from .archive.sizes import size_text
 from .archive.write import CHUNK_DOYS, check_output, choose_cell_chunks, open_output, space_warning
 from .device.cpu import available_memory_bytes, available_threads
+from .device.names import check_device
+from .engines.choose import Choice
 from .errors import Refusal
 from .keys import Keys
 from .request import Request, check_doys, parse_doys
@@ -53,6 +55,8 @@ def climatology(
     overwrite: bool = False,
     memory_bytes: int | None = None,
     threads: int | None = None,
+    device: str = "auto",
+    pinned_memory_bytes: int | None = None,
 ) -> xr.Dataset:
     """Climatological mean and percentile thresholds of every cell and day of year, exactly.
 
@@ -81,6 +85,9 @@ def climatology(
     overwrite : replace an existing output
     memory_bytes : memory the engine may use; default: half of what is available
     threads : default: all processors this process may use
+    device : 'cpu'; a GPU such as 'cuda:0' or 'hip:0', or all of them ('cuda:all', 'hip:all'), with
+        CuPy; or 'auto': a GPU where one can be used and the job is worth it, else the processor
+    pinned_memory_bytes : host memory from which a GPU copies, at most; default: as much as pays
 
     Returns
     -------
@@ -92,7 +99,8 @@ def climatology(
     ------
     kuroshio.Refusal (a ValueError)
         What came, what is allowed, what to do: no data, wrong variable, grids that differ,
-        duplicate dates, data that is not daily, a baseline outside the data, too little memory.
+        duplicate dates, data that is not daily, a baseline outside the data, too little memory, a
+        GPU that was asked for and cannot be used.
     """
     import warnings
 
@@ -118,6 +126,10 @@ def climatology(
         overwrite=overwrite,
         memory_bytes=None if memory_bytes is None else int(_number("memory_bytes", memory_bytes)),
         threads=None if threads is None else _whole("threads", threads),
+        device=device,
+        pinned_memory_bytes=None
+        if pinned_memory_bytes is None
+        else int(_number("pinned_memory_bytes", pinned_memory_bytes)),
         skip_bad=skip_bad,
     )
     job.check()
@@ -138,6 +150,7 @@ class Done:
 
     plan: Plan
     keys: Keys
+    choice: Choice
     schema: Schema
     fields: dict[str, np.ndarray]
     account: Account
@@ -153,6 +166,9 @@ class Done:
             "bound_by": self.account.bound(self.seconds),
             "stages": self.account.rows(self.seconds),
             "threads": self.account.threads,
+            "device": self.choice.device,
+            "device_model": self.choice.model,
+            "device_why": self.choice.why,
             "peak_memory_gb": None if peak is None else round(peak / 1e9, 3),
             "days_read": self.plan.days_read,
             "pieces": self.plan.pieces,
@@ -174,8 +190,18 @@ class Job:
     overwrite: bool = False
     memory_bytes: int | None = None
     threads: int | None = None
+    device: str = "auto"
+    pinned_memory_bytes: int | None = None
     skip_bad: bool = False
     command: str = ""
+
+    def __post_init__(self) -> None:
+        check_device(self.device)
+        if self.pinned_memory_bytes is not None and self.pinned_memory_bytes < 1:
+            raise Refusal(
+                f"{self.pinned_memory_bytes} bytes of pinned memory were asked for; give 1 or "
+                "more, such as 2_000_000_000, or nothing for as much as pays."
+            )
 
     def check(self) -> None:
         """Refuse an output that cannot be written, before anything is read."""
@@ -199,10 +225,14 @@ class Job:
             return self.memory_bytes
         return int(available_memory_bytes() * MEMORY_SHARE)
 
-    def plan(self, archive: Archive) -> tuple[Keys, Plan]:
+    def plan(self, archive: Archive) -> tuple[Keys, Plan, Choice]:
         """What would be done; reads a few values of float archives and nothing of others."""
-        prepared = pipeline.prepare(archive, self.request, self.budget_bytes)
-        return prepared.keys, prepared.plan
+        prepared = pipeline.prepare(
+            archive, self.request, memory_bytes=self.budget_bytes,
+            threads=self.threads or available_threads(), device=self.device,
+            pinned_bytes=self.pinned_memory_bytes,
+        )  # fmt: skip
+        return prepared.keys, prepared.plan, prepared.choice
 
     def run(
         self, archive: Archive, *, sources: str = "", progress: Progress | None = None,
@@ -247,8 +277,8 @@ class Job:
         try:
             result = pipeline.run(
                 archive, self.request, opened, memory_bytes=self.budget_bytes, threads=threads,
-                skip_bad=self.skip_bad, spans=account.span,
-                progress=progress,
+                device=self.device, pinned_bytes=self.pinned_memory_bytes,
+                skip_bad=self.skip_bad, spans=account.span, progress=progress,
             )  # fmt: skip
         except MemoryError as error:
             raise Refusal(
@@ -262,8 +292,8 @@ class Job:
         fields = made["memory"].fields if "memory" in made else {}
         skipped = [*archive.skipped, *result.skipped]
         return Done(
-            result.plan, result.keys, made["schema"], fields, account, seconds, skipped,
-            [*result.plan.warnings, *warnings],
+            result.plan, result.keys, result.choice, made["schema"], fields, account, seconds,
+            skipped, [*result.plan.warnings, *warnings, *filter(None, [result.choice.instead])],
         )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if argv is None:
             _leave()
     except Refusal as refusal:
-        complain(str(refusal))
+        complain(refusal.message, refusal.log)
         sys.exit(2)
     except KeyboardInterrupt as stopped:
         complain(FAREWELL)
@@ -82,7 +82,8 @@ def _add_climatology(subparsers) -> None:  # type: ignore[no-untyped-def]
   kuroshio climatology 'oisst/*.nc' --baseline 1991 2020 -o clim.nc
   kuroshio climatology archive.zarr --var sst --doys 153:244 --percentile 10 90 99 -o season.zarr
   kuroshio climatology oisst/ --no-smooth --min-valid 0.8 --extra count std -o clim.nc --overwrite
-  kuroshio climatology list.txt --sel depth=0 --memory 4G --threads 8 -o clim.nc --json""",
+  kuroshio climatology list.txt --sel depth=0 --memory 4G --threads 8 -o clim.nc --json
+  kuroshio climatology 'oisst/*.nc' --device cuda:0 --pinned-memory 2G -o clim.nc""",
         "kuroshio climatology SOURCE [SOURCE ...] -o FILE [--baseline FIRST LAST] [options]",
     )
     _add_source(parser)
@@ -107,7 +108,8 @@ def _add_plan(subparsers) -> None:  # type: ignore[no-untyped-def]
         "reads no data",
         """examples:
   kuroshio plan 'oisst/*.nc'
-  kuroshio plan archive.zarr --var sst --doys 153:244 --memory 2G --json""",
+  kuroshio plan archive.zarr --var sst --doys 153:244 --memory 2G --json
+  kuroshio plan 'oisst/*.nc' --device cuda:0""",
         "kuroshio plan SOURCE [SOURCE ...] [--baseline FIRST LAST] [options]",
     )
     _add_source(parser)
@@ -320,6 +322,20 @@ def _add_means(parser: argparse.ArgumentParser) -> None:
         help="what may be used, such as 4G (default: half of what is free)",
     )
     group.add_argument("--threads", type=int, metavar="N", help="default: all processors")
+    group.add_argument(
+        "--device",
+        type=_device,
+        default="auto",
+        metavar="DEVICE",
+        help="auto (default: a GPU where there is one and the job is worth it), cpu, cuda:0, "
+        "hip:0, cuda:all or hip:all; a GPU needs CuPy",
+    )
+    group.add_argument(
+        "--pinned-memory",
+        type=_size,
+        metavar="SIZE",
+        help="host memory from which a GPU copies, at most, such as 2G (default: as much as pays)",
+    )
 
 
 def _selection(text: str) -> tuple[str, int]:
@@ -343,6 +359,15 @@ def _size(text: str) -> int:
     if not match or not float(match[1]):
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 4G or 800M")
     return int(float(match[1]) * SIZES[match[2].upper()])
+
+
+def _device(text: str) -> str:
+    from .device.names import check_device
+
+    try:
+        return check_device(text)
+    except Refusal as refusal:  # a ValueError, for which argparse has words of its own
+        raise argparse.ArgumentTypeError(str(refusal)) from None
 
 
 class _Version(argparse.Action):

@@ -32,6 +32,8 @@ def climatology(arguments: argparse.Namespace) -> None:
         overwrite=arguments.overwrite,
         memory_bytes=arguments.memory,
         threads=arguments.threads,
+        device=arguments.device,
+        pinned_memory_bytes=arguments.pinned_memory,
         skip_bad=arguments.skip_bad,
         command="kuroshio " + shlex.join(_few(sys.argv[1:], arguments.source)),
     )
@@ -66,10 +68,15 @@ def plan(arguments: argparse.Namespace) -> None:
 
     with Bar(arguments.json) as bar:
         archive = _open(arguments, bar, Account())
-    job = Job(_request(arguments, _year_length(archive)), memory_bytes=arguments.memory,
-              threads=arguments.threads)  # fmt: skip
-    keys, made = job.plan(archive)
-    facts = plan_facts(archive, job, keys, made)
+    job = Job(
+        _request(arguments, _year_length(archive)),
+        memory_bytes=arguments.memory,
+        threads=arguments.threads,
+        device=arguments.device,
+        pinned_memory_bytes=arguments.pinned_memory,
+    )
+    keys, made, choice = job.plan(archive)
+    facts = plan_facts(archive, job, keys, made, choice)
     if arguments.json:
         print(json.dumps(facts, indent=1))
     else:

@@ -17,9 +17,12 @@ RED, YELLOW = "1;31", "33"
 _WIDEST = 100
 
 
-def complain(message: str) -> None:
-    """Why a command ended."""
+def complain(message: str, log: str = "") -> None:
+    """Why a command ended; below it, as it is, what another program said of that."""
     _say(f"kuroshio: {message}", RED)
+    if log:
+        lines = log.expandtabs().splitlines()
+        _print("\n".join(printable(line) for line in lines))
 
 
 def note(message: str) -> None:
@@ -53,6 +56,10 @@ def _say(text: str, colour: str) -> None:
         text = textwrap.fill(text, max(width, 20), break_long_words=False, break_on_hyphens=False)
         if not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
             text = f"\x1b[{colour}m{text}\x1b[0m"
+    _print(text)
+
+
+def _print(text: str) -> None:
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):  # nobody listens

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from .archive.cut import choose
 from .archive.key_kind import NotCodes, choose_keys, sample_values, widest_keys
 from .archive.model import Archive, Progress, Spans
@@ -27,9 +29,10 @@ from .archive.schedule import block_of
 from .archive.sea import ValueOnLand
 from .archive.write import CHUNK_DOYS
 from .device.cpu import Crew
-from .engines.choose import choose_engine
+from .device.gpu import GpuError
+from .engines.choose import Choice, choose_engine, processor_instead
 from .engines.means import Means
-from .engines.protocol import Engine
+from .engines.worth import Task
 from .keys import YEARS_PER_WORD, Keys
 from .request import Request, statistics
 
@@ -40,6 +43,7 @@ class Run:
 
     plan: Plan
     keys: Keys
+    choice: Choice
     seconds: float = 0.0
     skipped: list[str] = field(default_factory=list)
 
@@ -50,30 +54,45 @@ class Prepared:
 
     needs: Needs
     keys: Keys
-    engine: Engine
+    choice: Choice
     layout: Layout
     plan: Plan
 
 
-def prepare(archive: Archive, request: Request, memory_bytes: int) -> Prepared:
+def prepare(
+    archive: Archive,
+    request: Request,
+    *,
+    memory_bytes: int,
+    threads: int,
+    device: str = "cpu",
+    pinned_bytes: int | None = None,
+) -> Prepared:
     """Choose keys, engine and cut; reads a few pieces at most, and refuses what cannot be done."""
     needs = Needs(archive, request, YEARS_PER_WORD)
     sample = sample_values(archive) if archive.dtype.kind == "f" else []
     keys = choose_keys(archive, sample, padded=request.max_pad > 0)
-    return _with_keys(needs, keys, choose_engine(), memory_bytes)
+    task = Task(
+        cells=archive.grid.cells,
+        doys=needs.order.size,
+        words=needs.windows.steps.shape[1],
+        key_bytes=keys.bits // 8,
+        threads=threads,
+    )
+    return _planned(needs, keys, choose_engine(device, pinned_bytes, task), memory_bytes)
 
 
-def _with_keys(needs: Needs, keys: Keys, engine: Engine, memory_bytes: int) -> Prepared:
+def _planned(needs: Needs, keys: Keys, choice: Choice, memory_bytes: int) -> Prepared:
     layout = Layout(
         key_bytes=keys.bits // 8,
         statistics=len(statistics(needs.request)),
         output_days=CHUNK_DOYS,
-        tile_cells=engine.tile_cells,
+        tile_cells=choice.engine.tile_cells,
         years_per_word=YEARS_PER_WORD,
         ahead=engine.ahead,
         device_bytes=engine.device_bytes,
     )
-    return Prepared(needs, keys, engine, layout, choose(needs, layout, memory_bytes))
+    return Prepared(needs, keys, choice, layout, choose(needs, layout, memory_bytes))
 
 
 def run(
@@ -83,6 +102,8 @@ def run(
     *,
     memory_bytes: int,
     threads: int,
+    device: str = "cpu",
+    pinned_bytes: int | None = None,
     skip_bad: bool = False,
     spans: Spans,
     progress: Progress | None = None,
@@ -91,25 +112,38 @@ def run(
 
     `progress` is called with (stage, done, total): pieces read, or kernels compiled. Raises Refusal
     for what cannot be done; whatever ends the run early, the output's context sees the exception
-    and no thread is left.
+    and no thread is left. A GPU that 'auto' took and that fails before the first results is
+    replaced by the processor.
     """
-    prepared = prepare(archive, request, memory_bytes)
+    prepared = prepare(
+        archive, request, memory_bytes=memory_bytes, threads=threads, device=device,
+        pinned_bytes=pinned_bytes,
+    )  # fmt: skip
     leave_out_land = True
     while True:
+        watch = _Watch()
         try:
-            return _run(prepared, leave_out_land, open_output, threads, skip_bad, spans, progress)
+            return _run(
+                prepared, leave_out_land, open_output, watch, threads, skip_bad, spans, progress
+            )
         except NotCodes:
             # Floats that began as whole multiples of 0.01 and went on as something else.
             keys = widest_keys(archive)
-            prepared = _with_keys(prepared.needs, keys, prepared.engine, memory_bytes)
+            prepared = _planned(prepared.needs, keys, prepared.choice, memory_bytes)
         except ValueOnLand:
             leave_out_land = False
+        except GpuError as error:
+            if watch.used or not prepared.choice.auto:
+                raise
+            choice = processor_instead(prepared.choice, error)
+            prepared = _planned(prepared.needs, prepared.keys, choice, memory_bytes)
 
 
 def _run(
     prepared: Prepared,
     leave_out_land: bool,
     open_output: Callable[[Plan, Keys, Executor], Any],
+    watch: _Watch,
     threads: int,
     skip_bad: bool,
     spans: Spans,
@@ -117,8 +151,8 @@ def _run(
 ) -> Run:
     begin = perf_counter()
     needs, plan, keys = prepared.needs, prepared.plan, prepared.keys
-    result = Run(plan, keys)
-    with closing(prepared.engine) as engine:
+    result = Run(plan, keys, prepared.choice)
+    with closing(prepared.choice.engine) as engine:
         engine.begin(plan)
         from .archive.read import Reader  # with Numba: it takes time, in which the engine begins
         from .block_run import BlockRun
@@ -139,11 +173,12 @@ def _run(
             with open_output(
                 plan, keys, crew.executor
             ) as output:  # while the first pieces are read
+                watched = watch.over(output)
                 try:
-                    started.finish(output)
+                    started.finish(watched)
                     del started  # its buffers make room for the next block's
                     for number in range(1, plan.blocks):
-                        start(number).finish(output)
+                        start(number).finish(watched)
                 except BaseException:
                     crew.dismiss()  # nobody may put into an output that is being removed
                     raise
@@ -151,6 +186,21 @@ def _run(
                 output.finish(result.skipped)
     result.seconds = perf_counter() - begin
     return result
+
+
+class _Watch:
+    """Passes an output's results on, and knows whether there were any."""
+
+    used = False
+
+    def over(self, output: Any) -> _Watch:
+        self._output = output
+        self.days, self.band_rows = output.days, output.band_rows
+        return self
+
+    def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None:
+        self.used = True
+        self._output.put(name, position, values, rows)
 
 
 def _unseen(stage: str, done: int, total: int) -> None:

@@ -11,13 +11,15 @@ from rich.text import Text
 
 from . import calendar as cal
 from .account import peak_memory_bytes
-from .keys import AFFINE16, AFFINE32, FLOAT32, Keys
+from .engines.worth import Task, gpu_saves_s
+from .keys import AFFINE16, AFFINE32, FLOAT32, YEARS_PER_WORD, Keys
 from .messages import printable
 
 if TYPE_CHECKING:
     from .api import Done, Job
     from .archive.model import Archive
     from .archive.plan import Plan
+    from .engines.choose import Choice
 
 _KEYS = {
     AFFINE16: "16-bit codes",
@@ -38,6 +40,7 @@ _LABELS = {
     "rows_a_block": "rows of a block",
     "memory_gb": "memory needed",
     "memory_allowed_gb": "memory allowed",
+    "device_why": "why this device",
     "estimated_seconds": "time",
 }
 
@@ -59,7 +62,9 @@ class Output(Console):
 def show_account(output: Any, done: Done) -> None:
     """Where the time went, and what bounds the run."""
     console = Output()
-    console.say(f"{output}: {done.seconds:.1f} s on {done.account.threads} threads")
+    console.say(f"{output}: {done.seconds:.1f} s on {done.choice.device}, {_threads(done)}")
+    if done.choice.line:
+        console.say(done.choice.line)
     table = Table()
     for name, justify in (
         ("stage", "left"),
@@ -87,7 +92,9 @@ def show_account(output: Any, done: Done) -> None:
     )
 
 
-def plan_facts(archive: Archive, job: Job, keys: Keys, plan: Plan) -> dict[str, Any]:
+def plan_facts(
+    archive: Archive, job: Job, keys: Keys, plan: Plan, choice: Choice
+) -> dict[str, Any]:
     """What would be done, as plain numbers and words."""
     from .device.cpu import available_threads
 
@@ -117,7 +124,10 @@ def plan_facts(archive: Archive, job: Job, keys: Keys, plan: Plan) -> dict[str, 
         "memory_gb": round(plan.memory_bytes / 1e9, 3),
         "memory_allowed_gb": round(job.budget_bytes / 1e9, 3),
         "threads": threads,
-        "estimated_seconds": round(_estimate(plan, keys, cells, threads), 1),
+        "device": choice.device,
+        "device_model": choice.model,
+        "device_why": choice.why,
+        "estimated_seconds": round(_estimate(job, plan, keys, choice, cells, threads), 1),
     }
 
 
@@ -126,8 +136,14 @@ def show_plan(facts: dict[str, Any]) -> None:
     table.add_column()
     table.add_column()
     for name, value in facts.items():
+        if value is None:
+            continue
         table.add_row(_LABELS.get(name, name.replace("_", " ")), Text(_shown(name, value)))
     Output().print(table)
+
+
+def _threads(done: Done) -> str:
+    return "1 thread" if done.account.threads == 1 else f"{done.account.threads} threads"
 
 
 def _shown(name: str, value: Any) -> str:
@@ -152,9 +168,11 @@ def _order(archive: Archive, plan: Plan) -> str:
     return f"by day of year, {first} to {last}, all years of a day together"
 
 
-def _estimate(plan: Plan, keys: Keys, cells: int, threads: int) -> float:
+def _estimate(job: Job, plan: Plan, keys: Keys, choice: Choice, cells: int, threads: int) -> float:
     """Seconds from the rates of an ordinary processor's thread; a guess, and called one."""
+    words = job.request.window * -(-job.request.years // YEARS_PER_WORD)
+    task = Task(cells, plan.computed, words, keys.bits // 8, threads)
     decode = plan.read_bytes / 0.6e9
-    compute = plan.computed * cells * keys.bits / 16 * 35e-9
     write = len(plan.doys) * cells * 8 / 0.8e9
-    return (decode + compute + write) / threads
+    saved = gpu_saves_s(task) if choice.gpus else 0.0
+    return (decode + write) / threads + task.compute_s - saved

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from .gpu import DeviceArray, GpuError
+from .names import gpu_name
 
 _OLDEST = (7, 0)  # compute capability that the kernels are tested for
+_OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation and hipErrorOutOfMemory
 _EXTRAS = {"cuda": "kuroshio[cuda13] or kuroshio[cuda12]", "hip": "kuroshio[rocm]"}
+_INSTALL = f"{_EXTRAS['cuda']} for NVIDIA, {_EXTRAS['hip']} for AMD"
 _NO_FUSING = {"cuda": "--fmad=false", "hip": "-ffp-contract=off"}
+
+
+def installed() -> bool:
+    """Whether there is a CuPy; to import it takes long."""
+    spec = find_spec("cupy")
+    return spec is not None and spec.origin is not None  # else: just a folder of that name
 
 
 @cache
 def _cupy() -> Any:
+    if not installed():
+        raise GpuError(
+            "CuPy is not installed.",
+            f"A GPU needs it: install {_INSTALL}, or use --device cpu.",
+        )
     try:
         import cupy
-    except ImportError as problem:
+    except Exception as problem:  # whatever a CuPy for another machine or NumPy may raise
         raise GpuError(
-            "A GPU needs CuPy, which is not installed (or does not load: "
-            f"{str(problem).splitlines()[0]}). Install {_EXTRAS['cuda']} for NVIDIA, "
-            f"{_EXTRAS['hip']} for AMD, or use --device cpu."
+            f"CuPy is installed but does not load: {_first_line(problem.__cause__ or problem)}.",
+            f"Install the one for this machine ({_INSTALL}), or use --device cpu.",
         ) from problem
     return cupy
 
@@ -42,32 +55,50 @@ def count() -> int:
         found = runtime.getDeviceCount()
     except runtime.CUDARuntimeError as problem:
         raise GpuError(
-            f"No GPU can be used: {problem}. Check the driver (nvidia-smi, rocminfo), or use "
-            "--device cpu."
+            f"The driver finds no GPU: {problem}.",
+            "Check it (nvidia-smi, rocminfo), or use --device cpu.",
         ) from problem
     if not found:
-        raise GpuError("This machine has no GPU. Use --device cpu.")
+        raise GpuError("This machine has no GPU.", "Use --device cpu.")
     return found
+
+
+def first() -> CupyGpu:
+    """The first device of the installed CuPy's kind."""
+    return by_name(f"{kind()}:0")
 
 
 def by_name(name: str) -> CupyGpu:
     """The device called cuda:0, hip:1, ... ; GpuError where there is no such device."""
-    match = re.fullmatch(r"(cuda|hip):(\d+)", name)
-    if not match:
-        raise GpuError(f"{name!r} is no device. Give auto, cpu, or a GPU such as cuda:0 or hip:0.")
-    wanted, index = match[1], int(match[2])
-    found = count()
+    return named(name)[0]
+
+
+def named(name: str) -> list[CupyGpu]:
+    """The devices called cuda:0, hip:1, cuda:all, ... ; GpuError where one cannot be used."""
+    wanted, index = gpu_name(name)
     if wanted != kind():
         raise GpuError(
-            f"{name} was asked for, but the CuPy that is installed is for {kind()}. Install "
-            f"{_EXTRAS[wanted]} in an environment of its own, or use --device {kind()}:{index}."
+            f"{name} was asked for, but the CuPy that is installed is for {kind()}.",
+            f"Install {_EXTRAS[wanted]} in an environment of its own, or use --device {kind()}:"
+            f"{'all' if index is None else index}.",
         )
+    found = count()
+    if index is None:
+        return [CupyGpu(i) for i in range(found)]
     if index >= found:
         raise GpuError(
             f"{name} was asked for, but there {'is' if found == 1 else 'are'} {found}: "
-            f"{', '.join(f'{wanted}:{i}' for i in range(found))}."
+            f"{', '.join(f'{wanted}:{i}' for i in range(found))}.",
+            "Give one of them with --device.",
         )
-    return CupyGpu(index)
+    return [CupyGpu(index)]
+
+
+def _first_line(problem: BaseException) -> str:
+    """What an exception says, in a line; some begin with an empty one or a ruler."""
+    lines = (line.strip() for line in str(problem).splitlines())
+    said = next((line for line in lines if line.strip("=- ")), "")
+    return (said or type(problem).__name__).rstrip(".")
 
 
 class CupyGpu:
@@ -84,11 +115,19 @@ class CupyGpu:
         if kind() == "cuda" and capability < _OLDEST:
             raise GpuError(
                 f"{self.name} ({self.model}) has compute capability {capability[0]}."
-                f"{capability[1]}; {_OLDEST[0]}.{_OLDEST[1]} or newer is needed. Use --device cpu."
+                f"{capability[1]}; {_OLDEST[0]}.{_OLDEST[1]} or newer is needed.",
+                "Use --device cpu.",
             )
         at_launch = 0 if kind() == "hip" else facts.get("sharedMemPerBlockOptin", 0)
         self.shared_bytes = int(at_launch or facts["sharedMemPerBlock"])
         self.attributes = dict(self._device.attributes)
+        try:
+            self.free_bytes()  # the first that needs more than the driver
+        except cupy.cuda.runtime.CUDARuntimeError as problem:
+            raise GpuError(
+                f"{self.name} ({self.model}) is there but cannot be used: {problem}.",
+                "End what else uses it, or use --device cpu.",
+            ) from problem
 
     def use(self) -> AbstractContextManager[Any]:
         return self._cupy.cuda.Device(self._device.id)
@@ -104,10 +143,13 @@ class CupyGpu:
         try:
             with self.use():
                 memory = cuda.MemoryPointer(cuda.Memory(max(nbytes, 1)), 0)
-        except cuda.memory.OutOfMemoryError as problem:
+        except cuda.runtime.CUDARuntimeError as problem:
+            if problem.status != _OUT_OF_MEMORY:
+                raise
             raise GpuError(
-                f"{self.name} ({self.model}) is out of memory: {nbytes:,} bytes were asked for and "
-                f"{self.free_bytes():,} are free. End what else uses it, or use --device cpu."
+                f"{self.name} ({self.model}) is out of memory: {nbytes:,} bytes more were "
+                f"asked for and {self.free_bytes():,} are free.",
+                "End what else uses it, or use --device cpu.",
             ) from problem
         return self._cupy.ndarray(shape, dtype, memptr=memory)
 
@@ -135,9 +177,11 @@ class CupyGpu:
                     cuda.PinnedMemory(max(count * dtype.itemsize, 1)), 0
                 )
         except cuda.runtime.CUDARuntimeError as problem:
+            if problem.status != _OUT_OF_MEMORY:
+                raise
             raise GpuError(
-                f"{count * dtype.itemsize:,} bytes of pinned memory cannot be had ({problem}). "
-                "Pass a smaller --pinned-memory."
+                f"{count * dtype.itemsize:,} bytes of pinned memory cannot be had: {problem}.",
+                "Pass a smaller --pinned-memory (pinned_memory_bytes=), or use --device cpu.",
             ) from problem
         return np.frombuffer(memory, dtype, count).reshape(shape)
 
@@ -154,8 +198,8 @@ class CupyGpu:
             event.synchronize()
         except self._cupy.cuda.runtime.CUDARuntimeError as problem:
             raise GpuError(
-                f"{self.name} ({self.model}) failed while it worked: {problem}. Try again, or use "
-                "--device cpu; please report it."
+                f"{self.name} ({self.model}) failed while it worked: {problem}.",
+                "Try again, or use --device cpu; please report it.",
             ) from problem
 
     def seconds(self, start: Any, stop: Any) -> float:
@@ -183,8 +227,16 @@ class CupyGpu:
                 return {name: CupyKernel(module.get_function(name)) for name in names}
         except cupy.cuda.compiler.CompileException as problem:
             raise GpuError(
-                f"A kernel could not be compiled for {self.name} ({self.model}). The compiler "
-                f"says:\n{problem}"
+                f"A kernel could not be compiled for {self.name} ({self.model}).",
+                "Use --device cpu, and please report this. The compiler says:",
+                log=str(problem),
+            ) from problem
+        except RuntimeError as problem:  # no compiler, or no room for the kernel
+            raise GpuError(
+                f"The kernels could not be made ready for {self.name} ({self.model}): "
+                f"{_first_line(problem)}.",
+                f"If the compiler is missing, install it with CuPy ({_INSTALL}), or use --device "
+                "cpu.",
             ) from problem
 
 

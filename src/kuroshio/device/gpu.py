@@ -1,8 +1,8 @@
 """What the engine asks of a GPU: memory, copies, streams, events and kernels; CuPy provides them.
 
 CuPy is the same for CUDA and for ROCm, and builds of it exist for other HIP devices; nothing here
-asks more of it than version 12.3 has. `cuda.py` finds the devices. The tests have another `Gpu` that
-runs the kernels' text on the processor.
+asks more of it than version 12.3 has. `cuda.py` finds the devices. The tests have another `Gpu`
+that runs the kernels' text on the processor.
 """
 
 from __future__ import annotations
@@ -13,11 +13,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..errors import Refusal
+
 DeviceArray = Any  # of CuPy, or of NumPy where a device is emulated: shape, dtype, basic slices
 
 
-class GpuError(Exception):
-    """The device cannot do what was asked: its text says what, and what to do."""
+class GpuError(Refusal):
+    """The device cannot do what was asked: what is the matter, and what to do.
+
+    Where the processor does the work instead, only `what` is told. A compiler's messages go into
+    `log`, line by line.
+    """
+
+    def __init__(self, what: str, to_do: str = "", log: str = "") -> None:
+        super().__init__(f"{what} {to_do}".strip(), log)
+        self.what = what
 
 
 class Stream(Protocol):
