@@ -14,6 +14,7 @@ from kuroshio import calendar as cal
 from kuroshio import pipeline
 from kuroshio.archive.model import Archive, ArraySlice, Grid, Packing, Piece
 from kuroshio.device.gpu import Gpu
+from kuroshio.engines.choose import Choice
 from kuroshio.engines.gpu import GpuEngine
 from kuroshio.request import Request
 
@@ -80,7 +81,7 @@ def compute(
 
     with pytest.MonkeyPatch.context() as patch:
         if gpu is not None:
-            patch.setattr(pipeline, "choose_engine", lambda *_: GpuEngine(gpu))
+            patch.setattr(pipeline, "choose_engine", lambda *_: Choice(GpuEngine(gpu), "as asked"))
         pipeline.run(
             archive, request, opened, memory_bytes=memory_bytes, threads=threads,
             spans=lambda *_: None,

@@ -28,7 +28,7 @@ class Elsewhere:
     """
 
     def __init__(self, inner, note: Callable[[str], None]) -> None:
-        self.inner, self.note = inner, note
+        self.inner, self.note, self.ahead = inner, note, inner.ahead
         self.reference = inner.reference
         tiles, kept, rows, tile = inner.results.shape
         by_row = np.full((kept, rows, tiles * tile + 5), np.nan, np.float32)

@@ -89,8 +89,8 @@ def _planned(needs: Needs, keys: Keys, choice: Choice, memory_bytes: int) -> Pre
         output_days=CHUNK_DOYS,
         tile_cells=choice.engine.tile_cells,
         years_per_word=YEARS_PER_WORD,
-        ahead=engine.ahead,
-        device_bytes=engine.device_bytes,
+        ahead=choice.engine.ahead,
+        device_bytes=choice.engine.device_bytes,
     )
     return Prepared(needs, keys, choice, layout, choose(needs, layout, memory_bytes))
 

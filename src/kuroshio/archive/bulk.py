@@ -15,6 +15,7 @@ import functools
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -97,23 +98,25 @@ def available() -> bool:
     return _functions() is not None
 
 
-class _Inflater(threading.local):
+class _Inflater:
     """A thread's decompressor and memory for compressed bytes."""
 
     def __init__(self) -> None:
-        self._library = _libdeflate()
-        self.address = self._library.libdeflate_alloc_decompressor()
+        library = _libdeflate()
+        self.address = library.libdeflate_alloc_decompressor()
         if not self.address:
             raise MemoryError("a decompressor")
+        weakref.finalize(self, library.libdeflate_free_decompressor, self.address)
         self.compressed = np.empty(0, np.uint8)
 
-    def __del__(self) -> None:
-        self._library.libdeflate_free_decompressor(self.address)
+
+_thread = threading.local()
 
 
-@functools.cache
 def _inflater() -> _Inflater:
-    return _Inflater()
+    if not hasattr(_thread, "inflater"):
+        _thread.inflater = _Inflater()
+    return _thread.inflater
 
 
 def read_maps(

@@ -1,16 +1,17 @@
 """A block on a GPU: keys and kernels there, smoothing and output on the host as for the processor.
 
-Where every piece is a map of one day, each thread of the crew fills maps of keys in pinned memory (a
-few of its own, its *rings*: see rings.py), and each is copied to the device as soon as it is full.
-Other pieces hold parts of maps; those of a batch are put together in host memory first. Copies,
-kernels and downloads go on streams of their own: while a batch is computed the next is read and
-copied, and the one before is smoothed and written.
+Where every piece is a map of one day, each thread of the crew fills pinned memory of its own (its
+*rings*: see rings.py), which is copied to the device as soon as it is full. Shuffled 16-bit codes go
+as they come out of the file and become keys there; other maps go as keys. Pieces that are parts of
+maps are put together in host memory first, a batch's at a time. Copies, kernels and downloads go on
+streams of their own: while a batch is computed the next is read and copied, and the one before is
+smoothed and written.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Timer, local
 from time import perf_counter
@@ -18,17 +19,20 @@ from typing import Any
 
 import numpy as np
 
+from ..archive import bulk
+from ..archive.decode import fill_code
 from ..archive.plan import Batch, Block, Load
-from ..archive.sea import whole_maps
+from ..archive.sea import ValueOnLand, whole_maps
 from ..device.cpu import Work
 from ..device.gpu import DeviceArray, Gpu
 from ..device.llvm import tile_cells
 from ..kernels import fill, smooth
 from ..kernels.gpu import programs
-from ..kernels.gpu.windows import Buffers, GpuWindows, Job, blocks_of
+from ..kernels.gpu.windows import MAP, Buffers, GpuWindows, Job, blocks_of
+from ..keys import NotCodes
 from ..request import statistics
-from .means import Means
-from .rings import Rings
+from .means import Means, together
+from .rings import Ring, Rings, maps_of_ring
 
 _COMPILING_S = 0.5  # longer than taking kernels from the cache: the user should know
 _THREADS = 256
@@ -70,7 +74,9 @@ class GpuBlock:
             self.keys = gpu.zeros((block.key_rows, cells), keys.dtype)
             self.out = gpu.empty((number * self.job.days * cells,), np.float32)
             self.device_reference = gpu.zeros((cells,), np.float32)
-            self.copying, self.computing, self.fetching = (gpu.stream() for _ in range(3))
+            self.copying, self.unpacking, self.computing, self.fetching = (
+                gpu.stream() for _ in range(4)
+            )
             self.begun, self.computed, self.fetched = (gpu.event() for _ in range(3))
         kept = gpu.pinned((number, block.result_rows, cells), np.float32)
         kept[:] = 0.0
@@ -82,9 +88,23 @@ class GpuBlock:
         self.kept = kept
         self.reference = gpu.pinned((cells,), np.float32)
         self.windows: GpuWindows | None = None  # compiled while the first pieces are read
-        self.rows_kernels: Any = None
+        program = programs.rows_program(keys.kind)
+        with gpu.use():
+            self.rows_kernels = gpu.kernels(program.text, program.kernels)
         self.tables_memory: DeviceArray | None = None
-        self.maps = whole_maps(means.needs.archive)
+        archive = means.needs.archive
+        self.maps = whole_maps(archive)
+        # Codes as they come, where the block is the whole grid and no map would be sent twice.
+        self.raw = self.maps and block.runs.grid_cells == archive.grid.cells
+        self.raw = self.raw and means.reader.alike(archive.pieces)
+        self.map_bytes = (
+            2 * archive.grid.cells if self.raw else block.stride_cells * keys.dtype.itemsize
+        )
+        self.ring_maps = maps_of_ring(self.map_bytes, rings.budget_bytes, self.crew.threads)
+        if self.raw:
+            self.places = gpu.array(_places(block))
+            self.seen = gpu.zeros((1,), np.uint32)
+            self.seen_here = gpu.pinned((1,), np.uint32)
         self.own = local()  # a thread's maps in pinned memory
         self.assembled = self._assembly()  # one is filled while the other is copied
         self.parts: deque[np.ndarray] = deque()  # filled or being filled, not yet copied
@@ -93,9 +113,10 @@ class GpuBlock:
         compiling = [self.crew.start(self._compile, [()])] if first else []
         with self.gpu.use():
             for row in batch.clear:
-                self.gpu.clear(self.keys[row], self.copying)
+                self.gpu.clear(self.keys[row], self.unpacking)
         if self.maps:
-            return [*compiling, self.crew.start(self._load_map, [(load,) for load in batch.loads])]
+            groups = together(batch.loads, self.ring_maps)
+            return [*compiling, self.crew.start(self._load_maps, [(some,) for some in groups])]
         new, memory = _rows_of(batch), self.assembled[0]
         self.assembled.rotate(1)
         self.parts.append(memory)
@@ -111,7 +132,7 @@ class GpuBlock:
             if not self.maps:
                 self._upload_assembled(batch)
             arrived = gpu.event()
-            arrived.record(self.copying)
+            arrived.record(self.unpacking)
             self.computing.wait_event(arrived)
             self.begun.record(self.computing)
             if batch.fills:
@@ -136,6 +157,10 @@ class GpuBlock:
         start = perf_counter()
         self.gpu.wait(self.fetched)
         self.spans("wait", start, perf_counter(), 0)
+        if self.raw and self.seen_here[0] & bulk.STRAY:
+            raise ValueOnLand
+        if self.raw and self.seen_here[0] & bulk.LOST:
+            raise NotCodes
         begun, computed, fetched = map(self.clock.at, (self.begun, self.computed, self.fetched))
         cells = self.job.cells
         self.spans(
@@ -145,40 +170,77 @@ class GpuBlock:
 
     def release(self) -> None:
         """Results and reference are still being read; all that is on the device is not."""
-        for stream in (self.copying, self.computing, self.fetching):
+        for stream in (self.copying, self.unpacking, self.computing, self.fetching):
             with suppress(Exception):  # after a failure, which has been raised before
                 stream.synchronize()
         self.own = local()
         self.keys = self.out = self.device_reference = None
-        self.windows = self.rows_kernels = self.tables_memory = None
+        self.windows = self.tables_memory = self.rows_kernels = None
+        if self.raw:
+            self.places = self.seen = None
         self.assembled.clear()
         self.parts.clear()
 
     # -- loading --------------------------------------------------------------------------------
 
-    def _load_map(self, load: Load) -> None:
-        """A map of keys into the next of this thread's rings, and from there to the device."""
-        (row,) = load.rows
-        ring = self.rings.next(self.own, self.block.stride_cells, self.means.keys.dtype)
+    def _load_maps(self, loads: Sequence[Load]) -> None:
+        """Maps into the next of this thread's rings, and from there to rows on the device."""
+        reader, number = self.means.reader, len(loads)
+        ring = self.rings.next(self.own, self.ring_maps * self.map_bytes)
         start = perf_counter()
-        self.means.reader.load(Load(load.piece, (0,)), self.block, ring.keys)
-        if row >= 0:
-            self.rings.send(ring, self.keys[row], self.copying, perf_counter() - start)
-        self._count()
+        table = np.zeros(number, MAP)
+        table["row"] = [load.rows[0] for load in loads]
+        maps = ring.maps[: number * self.map_bytes].reshape(number, -1)
+        if self.raw:
+            codes = [fill_code(reader.archive.pieces[load.piece].packing) for load in loads]
+            table["fill"] = [fill for fill, _ in codes]
+            table["filled"] = [not none for _, none in codes]
+            missing = reader.inflate_together(loads, maps)
+        else:
+            missing = []
+            keys = maps.view(self.means.keys.dtype)
+            for i, load in enumerate(loads):
+                reader.load(Load(load.piece, (0,)), self.block, keys[i : i + 1])
+        gone = table["row"][missing]
+        table["row"][missing] = -1
+        ring.write_table(table)
+        filled_s = perf_counter() - start
+        with self.gpu.use():
+            for row in gone[gone >= 0].tolist():
+                self.gpu.clear(self.keys[row], self.unpacking)
+            self.rings.send(ring, number * self.map_bytes, self.copying, filled_s)
+            self.unpacking.wait_event(ring.copied)
+            self._unpack(ring, number)
+            ring.free.record(self.unpacking)
+        self.means.have_read(number)
+
+    def _unpack(self, ring: Ring, number: int) -> None:
+        cells = np.int32(self.job.cells)
+        stride = np.int64(self.job.cells)
+        if self.raw:
+            grid = np.int32(self.block.runs.grid_cells)
+            self.rows_kernels["unpack_maps"](
+                self.unpacking, blocks_of(int(grid), _THREADS), _THREADS,
+                (ring.maps_there, np.int32(number), grid, self.places, ring.table_there, self.keys,
+                 stride, self.seen),
+            )  # fmt: skip
+        else:
+            map_stride = np.int64(self.map_bytes // self.means.keys.dtype.itemsize)
+            self.rows_kernels["place_maps"](
+                self.unpacking, blocks_of(int(cells), _THREADS), _THREADS,
+                (ring.maps_there, map_stride, np.int32(number), cells, ring.table_there, self.keys,
+                 stride),
+            )  # fmt: skip
 
     def _load_part(self, load: Load, new: dict[int, int], memory: np.ndarray) -> None:
         rows = tuple(new[row] if row >= 0 else -1 for row in load.rows)
         self.means.reader.load(Load(load.piece, rows), self.block, memory)
-        self._count()
+        self.means.have_read(1)
 
     def _upload_assembled(self, batch: Batch) -> None:
         memory = self.parts.popleft()
         for row, place in _rows_of(batch).items():
-            self.gpu.upload(self.keys[row], memory[place, : self.job.cells], self.copying)
-
-    def _count(self) -> None:
-        self.means.pieces_read += 1
-        self.means.progress("read", self.means.pieces_read, self.means.pieces)
+            self.gpu.upload(self.keys[row], memory[place, : self.job.cells], self.unpacking)
 
     def _assembly(self) -> deque[np.ndarray]:
         """Where pieces are not whole maps, (row, cell) host memory for a batch's new rows, twice."""
@@ -235,14 +297,14 @@ class GpuBlock:
                 )
         if first:
             self.gpu.download(self.reference, self.device_reference, self.fetching)
+        if self.raw:
+            self.gpu.download(self.seen_here, self.seen, self.fetching)
 
     def _compile(self) -> None:
         """Kernels of the device and of the smoothing, while the first pieces are read."""
         start = perf_counter()
         with self._said(), self.gpu.use():
             self.windows = GpuWindows(self.gpu, self.job)
-            program = programs.rows_program(self.means.keys.kind)
-            self.rows_kernels = self.gpu.kernels(program.text, program.kernels)
             nothing = np.zeros((0, 1), np.int64)
             smooth.running_mean(
                 self.results, 0, nothing, self.reference, self.block.runs.table, 0, 0,
@@ -262,6 +324,14 @@ class GpuBlock:
             said.cancel()
         if perf_counter() - start > _COMPILING_S:
             self.means.progress("compile", 1, 1)
+
+
+def _places(block: Block) -> np.ndarray:
+    """(cell of the grid,) int32: where in a row it is kept, -1 for nowhere."""
+    places = np.full(block.runs.grid_cells, -1, np.int32)
+    for start, length, place in block.runs.table.tolist():
+        places[start : start + length] = np.arange(place, place + length)
+    return places
 
 
 def _rows_of(batch: Batch) -> dict[int, int]:

@@ -1,13 +1,13 @@
 """Pinned host memory between the reader and the device: how much of it pays, and what is waited.
 
-Each thread of the crew has R *rings*, maps that it fills in turn; a full one is copied to the device
-and can be filled again when it has arrived. With one ring a thread waits for every copy, and all
-threads may be queueing for the link. With two it fills one while the other is copied. Copies never
-wait for the device's computing (a batch's rows are not those of the batch before), so more rings
-would only even out the reader's own unsteadiness; and no number of them helps where the link needs
-longer for the maps of all threads than a thread to read its own.
+Each thread of the crew has R *rings* that it fills in turn, each with a few maps; a full one is
+copied to the device and can be filled again when it has been unpacked there. With one ring a thread
+waits for every copy, and all threads may be queueing for the link. With two it fills one while the
+other is copied. Copies never wait for the device's computing (a batch's rows are not those of the
+batch before), so more rings would only even out the reader's own unsteadiness; and no number of them
+helps where the link needs longer for the rings of all threads than a thread to fill its own.
 
-R is chosen from the measured times of the first maps, under a budget of memory, and the run's
+R is chosen from the measured times of the first rings, under a budget of memory, and the run's
 account says what waiting was predicted and what was measured.
 """
 
@@ -22,16 +22,25 @@ import numpy as np
 
 from ..archive.model import Spans
 from ..device.gpu import DeviceArray, Gpu
+from .means import TOGETHER
 
 _MOST = 2
 _WORTH = 0.005  # of the time a map is read in: a ring that saves less is not taken
-_SAMPLE = 64  # maps whose times are measured
+_SAMPLE = 32  # rings whose times are measured
+_RING_BYTES = 8 << 20  # about: small copies do not fill the link
+_TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of them
+
+
+def maps_of_ring(map_bytes: int, budget_bytes: int, threads: int) -> int:
+    """Maps that a ring holds: few, so that two rings of every thread are within the budget."""
+    room = min(_RING_BYTES, budget_bytes // (_MOST * threads))
+    return max(min(room // map_bytes, TOGETHER), 1)
 
 
 def waiting_s(rings: int, threads: int, read_s: float, copy_s: float) -> float:
-    """Seconds that a thread waits before a map, at most: all threads may be full at once.
+    """Seconds that a thread waits before a ring, at most: all threads may be full at once.
 
-    read_s  a thread fills a map;  copy_s  the link copies one
+    read_s  a thread fills a ring;  copy_s  the link copies one
     """
     return max(threads * copy_s - (read_s if rings > 1 else 0.0), 0.0)
 
@@ -65,13 +74,32 @@ class Clock:
 
 @dataclass
 class Ring:
-    """A map in pinned memory, and the copy from it that is under way."""
+    """Maps in pinned memory with a table of them, its likeness on the device, and what goes on."""
 
-    keys: np.ndarray  # (1, cell)
+    memory: np.ndarray  # uint8: the table, and then the maps
+    there: DeviceArray
     begun: Any
     copied: Any
+    free: Any  # after it has been unpacked
     busy: bool = False
     filled_s: float = 0.0
+
+    @property
+    def maps(self) -> np.ndarray:
+        """uint8, one after the other."""
+        return self.memory[_TABLE_BYTES:]
+
+    def write_table(self, table: np.ndarray) -> None:
+        raw = np.ascontiguousarray(table).reshape(-1).view(np.uint8)
+        self.memory[: raw.size] = raw
+
+    @property
+    def table_there(self) -> DeviceArray:
+        return self.there[:_TABLE_BYTES]
+
+    @property
+    def maps_there(self) -> DeviceArray:
+        return self.there[_TABLE_BYTES:]
 
 
 @dataclass
@@ -85,31 +113,34 @@ class Rings:
     budget_bytes: int
     wanted: int = _MOST
     waited_s: float = 0.0
-    maps: int = 0
+    turns: int = 0
     nbytes: int = 0
     _read_s: list[float] = field(default_factory=list)
     _copy_s: list[float] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def next(self, own: threading.local, cells: int, dtype: np.dtype) -> Ring:
-        """The ring that a thread fills next, free to be filled; `own` keeps a thread's."""
+    def next(self, own: threading.local, nbytes: int) -> Ring:
+        """The ring that a thread fills next with so many bytes of maps; `own` keeps a thread's."""
         mine: list[Ring] = own.__dict__.setdefault("rings", [])
-        if len(mine) < self.wanted and self._afford(cells * dtype.itemsize, sure=not mine):
-            keys = self.gpu.pinned((1, cells), dtype)
-            keys[:] = 0
-            mine.insert(0, Ring(keys, self.gpu.event(), self.gpu.event()))
+        nbytes += _TABLE_BYTES
+        if len(mine) < self.wanted and self._afford(nbytes, sure=not mine):
+            gpu = self.gpu
+            memory = gpu.pinned((nbytes,), np.uint8)
+            memory[:] = 0
+            events = [gpu.event() for _ in range(3)]
+            mine.insert(0, Ring(memory, gpu.empty((nbytes,), np.uint8), *events))
         else:
             mine.append(mine.pop(0))  # first comes the one that was sent the longest ago
         if mine[0].busy:
             self._wait(mine[0])
         return mine[0]
 
-    def send(self, ring: Ring, target: DeviceArray, stream: Any, filled_s: float) -> None:
-        """Begin to copy a ring that took `filled_s` to fill."""
-        with self.gpu.use():
-            ring.begun.record(stream)
-            self.gpu.upload(target, ring.keys[0, : target.shape[0]], stream)
-            ring.copied.record(stream)
+    def send(self, ring: Ring, nbytes: int, stream: Any, filled_s: float) -> None:
+        """Begin to copy so many bytes of maps, after `filled_s` of filling; then record `free`."""
+        nbytes += _TABLE_BYTES
+        ring.begun.record(stream)
+        self.gpu.upload(ring.there[:nbytes], ring.memory[:nbytes], stream)
+        ring.copied.record(stream)
         ring.busy, ring.filled_s = True, filled_s
 
     def assembly(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -124,7 +155,7 @@ class Rings:
     def report(self) -> dict[str, float | int]:
         """What was chosen and why, for the run's account."""
         times = self._times()
-        predicted = self.maps * waiting_s(self.wanted, self.threads, **times) if times else 0.0
+        predicted = self.turns * waiting_s(self.wanted, self.threads, **times) if times else 0.0
         return {
             "rings": self.wanted,
             "pinned_gb": round(self.nbytes / 1e9, 3),
@@ -135,19 +166,19 @@ class Rings:
 
     def _wait(self, ring: Ring) -> None:
         start = perf_counter()
-        self.gpu.wait(ring.copied)
+        self.gpu.wait(ring.free)
         stop = perf_counter()
         ring.busy = False
         begun, copied = self.clock.at(ring.begun), self.clock.at(ring.copied)
-        self.spans("device copy", begun, copied, ring.keys.nbytes)
+        self.spans("device copy", begun, copied, ring.memory.nbytes)
         with self._lock:
-            self.maps += 1
+            self.turns += 1
             self.waited_s += stop - start
             if len(self._read_s) < _SAMPLE:
                 self._read_s.append(ring.filled_s)
                 self._copy_s.append(copied - begun)
                 if len(self._read_s) == _SAMPLE:
-                    most = self.budget_bytes // (self.threads * ring.keys.nbytes)
+                    most = self.budget_bytes // (self.threads * ring.memory.nbytes)
                     most = max(min(most, _MOST), 1)
                     self.wanted = choose_rings(most, self.threads, **self._times())
 

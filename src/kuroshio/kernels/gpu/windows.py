@@ -20,6 +20,7 @@ from ..moments import STATISTICS
 from . import programs
 from .programs import BLOCK, Windows
 
+MAP = np.dtype([("row", np.int32), ("fill", np.uint32), ("filled", np.int32)])  # of rows.h
 _THREADS = 256  # of kernels that need no particular number
 _FEW_PLANES = 12  # that fit into registers with a window of 11 words
 _REGISTER_WORDS = 160  # for them
