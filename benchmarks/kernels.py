@@ -35,7 +35,8 @@ extern "C" __global__ void read_once(const uint4* x, long long n, unsigned* out)
     const long long step = (long long)gridDim.x * blockDim.x;
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += 4 * step) {
         uint4 v[4];
-        for (int k = 0; k < 4; k++) v[k] = i + k * step < n ? x[i + k * step] : make_uint4(0, 0, 0, 0);
+        for (int k = 0; k < 4; k++)
+            v[k] = i + k * step < n ? x[i + k * step] : make_uint4(0, 0, 0, 0);
         for (int k = 0; k < 4; k++) sum ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
     }
     if (sum == 0x12345678) *out = sum;
@@ -111,8 +112,10 @@ class Way:
     def __init__(self, kernel, blocks, threads, args, shared=0, **facts) -> None:
         self._call = (blocks, threads, args, shared)
         self._kernel = kernel
-        self.facts = {"block": threads, "registers": kernel.registers,
-                      "local_bytes": kernel.local_bytes, "shared_bytes": shared, **facts}  # fmt: skip
+        self.facts = {
+            "block": threads, "registers": kernel.registers, "local_bytes": kernel.local_bytes,
+            "shared_bytes": shared, **facts,
+        }  # fmt: skip
 
     def run(self) -> None:
         self._kernel(cp.cuda.Stream.null, *self._call)

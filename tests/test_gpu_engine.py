@@ -1,4 +1,4 @@
-"""The engine on an emulated device against the oracle and against the processor, to the last bit."""
+"""The engine on an emulated device against the oracle and, to the last bit, the processor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import strategies
 from emulator import EmulatedGpu
 from engine import archive_of, compute
 from kuroshio.errors import Refusal
-from test_engine import compare, striped
+from test_engine import compare
 
 # Fewer shapes than for the processor: each is compiled. One value, even and odd numbers of words,
 # years that just fill a word, and years that need two.

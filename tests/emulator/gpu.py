@@ -130,14 +130,16 @@ class EmulatedGpu:
         return stop.time_s - start.time_s
 
     def upload(self, target: np.ndarray, source: np.ndarray, stream: Stream) -> None:
-        assert target.flags.c_contiguous and source.flags.c_contiguous
+        assert target.flags.c_contiguous
+        assert source.flags.c_contiguous
         assert target.nbytes == source.nbytes, (target.shape, source.shape)
         if not self._is_pinned(source):
             source = source.copy()
         stream.put(lambda: _copy(target, source))
 
     def download(self, target: np.ndarray, source: np.ndarray, stream: Stream) -> None:
-        assert target.flags.c_contiguous and source.flags.c_contiguous
+        assert target.flags.c_contiguous
+        assert source.flags.c_contiguous
         assert target.nbytes == source.nbytes, (target.shape, source.shape)
         stream.put(lambda: _copy(target, source))
 

@@ -157,7 +157,8 @@ def read_maps(
             spans(name, start, start + took, nbytes)
             start += took
     for i in np.flatnonzero(state[:, 0]).tolist():
-        to.problems[i] = _problem(wheres[i].path, *state[i].tolist(), to.raw.shape[1])
+        what, detail = state[i].tolist()
+        to.problems[i] = _problem(wheres[i].path, what, detail, to.raw.shape[1])
 
 
 def _problem(path: str, what: int, detail: int, size: int) -> BadFile:
@@ -205,9 +206,7 @@ def _now(functions, clock):
 @_jit
 def _pread(functions, path, offset, out, nbytes, state):
     """Part of a file to the start of `out`; False and a reason in `state` if that fails."""
-    file = np.int32(
-        _call(functions[_OPEN], path, np.int64(_FLAGS), _ZERO, _ZERO, _ZERO, _ZERO)
-    )
+    file = np.int32(_call(functions[_OPEN], path, np.int64(_FLAGS), _ZERO, _ZERO, _ZERO, _ZERO))
     done = np.int64(0)
     to = np.int64(out.ctypes.data)
     while file >= 0 and done < nbytes:
@@ -232,12 +231,20 @@ def _pread(functions, path, offset, out, nbytes, state):
     return state[0] == _FINE
 
 
-
-
-
 @_jit
 def _read_one(
-    functions, decompressor, paths, edges, places, deflated, compressed, raw, state, seconds, clock, i
+    functions,
+    decompressor,
+    paths,
+    edges,
+    places,
+    deflated,
+    compressed,
+    raw,
+    state,
+    seconds,
+    clock,
+    i,
 ):
     """Map i to `raw` (byte,); whether it is there."""
     path = np.int64(paths.ctypes.data) + edges[i]
@@ -258,9 +265,14 @@ def _read_one(
     got = np.zeros(1, np.int64)
     result = np.int32(
         _call(
-            functions[_INFLATE], decompressor, np.int64(compressed.ctypes.data), nbytes,
-            np.int64(raw.ctypes.data), np.int64(raw.size), np.int64(got.ctypes.data),
-        )  # fmt: skip
+            functions[_INFLATE],
+            decompressor,
+            np.int64(compressed.ctypes.data),
+            nbytes,
+            np.int64(raw.ctypes.data),
+            np.int64(raw.size),
+            np.int64(got.ctypes.data),
+        )
     )
     seconds[1] += _now(functions, clock) - middle
     if result == 0 and got[0] == raw.size:

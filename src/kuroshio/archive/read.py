@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import deflate
 import numpy as np
@@ -106,7 +106,7 @@ class Reader:
             for load in loads:
                 self.load(load, block, buffer)
             return
-        where = pieces[0].where
+        wheres = [piece.where for piece in pieces]
         top, low, high = self._overlap(pieces[0], block)
         inner = math.prod((self.archive.grid.shape or (1,))[1:])
         fills, nones = zip(*(fill_code(piece.packing) for piece in pieces), strict=True)
@@ -119,9 +119,9 @@ class Reader:
             np.array([load.rows[0] for load in loads], np.int64),
             (low - block.rows.start) * inner,
         )
-        raw = _scratch.take("raw", math.prod(where.shape) * 2).reshape(1, -1)
+        raw = _scratch.take("raw", self.archive.grid.cells * 2).reshape(1, -1)
         maps = bulk.Maps(raw, {})
-        bulk.read_maps([piece.where for piece in pieces], maps, self.spans, keys)
+        bulk.read_maps(cast(list[ByteRange], wheres), maps, self.spans, keys)
         for i in self._missing(maps):
             if loads[i].rows[0] >= 0:
                 buffer[loads[i].rows[0]] = 0
@@ -132,7 +132,7 @@ class Reader:
 
     def inflate_together(self, loads: Sequence[Load], raw: np.ndarray) -> list[int]:
         """The chunks of `alike` pieces as stored to uint8 (map, byte); numbers of those missing."""
-        wheres = [self.archive.pieces[load.piece].where for load in loads]
+        wheres = cast(list[ByteRange], [self.archive.pieces[load.piece].where for load in loads])
         maps = bulk.Maps(raw[: len(loads)], {})
         if bulk.available():
             bulk.read_maps(wheres, maps, self.spans)
@@ -146,11 +146,11 @@ class Reader:
 
     def alike(self, pieces: Sequence[Piece]) -> bool:
         """Whether all are whole maps of shuffled 16-bit codes, stored alike: for the above."""
-        first = pieces[0]
-        return all(
+        first, stored = pieces[0], pieces[0].where
+        return isinstance(stored, ByteRange) and all(
             isinstance(piece.where, ByteRange)
             and piece.box == first.box
-            and piece.where[3:] == first.where[3:]
+            and piece.where[3:] == stored[3:]
             and piece.where.shape == (1, *self.archive.grid.shape)
             and self._direct(piece)
             for piece in pieces

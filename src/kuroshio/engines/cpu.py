@@ -15,7 +15,7 @@ class CpuEngine:
     """The crew's threads, with the kernels in vectors; see protocol.Engine."""
 
     ahead = 0
-    device_bytes = None
+    device_bytes: int | None = None
 
     def __init__(self) -> None:
         self.tile_cells = tile_cells()

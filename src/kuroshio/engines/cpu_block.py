@@ -54,7 +54,10 @@ class CpuBlock:
         compiling = [self.crew.start(self._compile, [()])] if first else []
         for row in batch.clear:
             self.keys[row] = 0
-        return [*compiling, self.crew.start(self._load, [(some,) for some in together(batch.loads)])]
+        return [
+            *compiling,
+            self.crew.start(self._load, [(some,) for some in together(batch.loads)]),
+        ]
 
     def launch(self, batch: Batch, first: bool) -> None:
         if batch.fills:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..archive.plan import Block, Plan
 from ..device.gpu import Gpu
 from ..device.llvm import tile_cells
 from .means import Means
 from .protocol import BlockDevice
+
+if TYPE_CHECKING:
+    from .gpu_block import GpuBlock
+    from .rings import Rings
 
 PINNED_BYTES = 512 << 20  # of the host, unless the user says otherwise
 _SHARE = 0.85  # of the device's free memory for keys and results: kernels need some of their own
@@ -23,9 +29,9 @@ class GpuEngine:
         self.pinned_bytes = PINNED_BYTES if pinned_bytes is None else pinned_bytes
         self.tile_cells = tile_cells()
         free = gpu.free_bytes()
-        self.device_bytes = int(max(free * _SHARE - _KERNELS_BYTES, free * _SHARE / 2))
-        self._rings = None
-        self._block = None
+        self.device_bytes: int | None = int(max(free * _SHARE - _KERNELS_BYTES, free * _SHARE / 2))
+        self._rings: Rings | None = None
+        self._block: GpuBlock | None = None
 
     def begin(self, plan: Plan) -> None:
         """Nothing: the device has been started by asking for its memory."""
@@ -36,9 +42,7 @@ class GpuEngine:
 
         if self._rings is None:
             clock = Clock(self.gpu)
-            self._rings = Rings(
-                self.gpu, clock, means.spans, means.crew.threads, self.pinned_bytes
-            )
+            self._rings = Rings(self.gpu, clock, means.spans, means.crew.threads, self.pinned_bytes)
         self._block = GpuBlock(means, block, self.gpu, self._rings)
         return self._block
 

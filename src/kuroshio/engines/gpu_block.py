@@ -1,21 +1,20 @@
 """A block on a GPU: keys and kernels there, smoothing and output on the host as for the processor.
 
 Where every piece is a map of one day, each thread of the crew fills pinned memory of its own (its
-*rings*: see rings.py), which is copied to the device as soon as it is full. Shuffled 16-bit codes go
-as they come out of the file and become keys there; other maps go as keys. Pieces that are parts of
-maps are put together in host memory first, a batch's at a time. Copies, kernels and downloads go on
-streams of their own: while a batch is computed the next is read and copied, and the one before is
-smoothed and written.
+*rings*: see rings.py), which is copied to the device as soon as it is full. Shuffled 16-bit codes
+go as they come out of the file and become keys there; other maps go as keys. Pieces that are parts
+of maps are put together in host memory first, a batch's at a time. Copies, kernels and downloads go
+on streams of their own: while a batch is computed the next is read and copied, and the one before
+is smoothed and written.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import Timer, local
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ..archive.decode import fill_code
 from ..archive.plan import Batch, Block, Load
 from ..archive.sea import ValueOnLand, whole_maps
 from ..device.cpu import Work
-from ..device.gpu import DeviceArray, Gpu
+from ..device.gpu import DeviceArray, Gpu, Kernel
 from ..device.llvm import tile_cells
 from ..kernels import fill, smooth
 from ..kernels.gpu import programs
@@ -79,7 +78,6 @@ class GpuBlock:
             )
             self.begun, self.computed, self.fetched = (gpu.event() for _ in range(3))
         kept = gpu.pinned((number, block.result_rows, cells), np.float32)
-        kept[:] = 0.0
         self.results = np.lib.stride_tricks.as_strided(
             kept,
             (block.tiles, number, block.result_rows, tile),
@@ -90,7 +88,7 @@ class GpuBlock:
         self.windows: GpuWindows | None = None  # compiled while the first pieces are read
         program = programs.rows_program(keys.kind)
         with gpu.use():
-            self.rows_kernels = gpu.kernels(program.text, program.kernels)
+            self.rows_kernels: Mapping[str, Kernel] = gpu.kernels(program.text, program.kernels)
         self.tables_memory: DeviceArray | None = None
         archive = means.needs.archive
         self.maps = whole_maps(archive)
@@ -101,10 +99,12 @@ class GpuBlock:
             2 * archive.grid.cells if self.raw else block.stride_cells * keys.dtype.itemsize
         )
         self.ring_maps = maps_of_ring(self.map_bytes, rings.budget_bytes, self.crew.threads)
+        self.places: DeviceArray = None
+        self.seen: DeviceArray = None  # oddities of codes, as bits of bulk
+        self.seen_here = gpu.pinned((1,), np.uint32)
         if self.raw:
             self.places = gpu.array(_places(block))
             self.seen = gpu.zeros((1,), np.uint32)
-            self.seen_here = gpu.pinned((1,), np.uint32)
         self.own = local()  # a thread's maps in pinned memory
         self.assembled = self._assembly()  # one is filled while the other is copied
         self.parts: deque[np.ndarray] = deque()  # filled or being filled, not yet copied
@@ -126,7 +126,7 @@ class GpuBlock:
         ]
 
     def launch(self, batch: Batch, first: bool) -> None:
-        gpu, job = self.gpu, self.job
+        gpu, _job = self.gpu, self.job
         assert self.windows is not None
         with gpu.use():
             if not self.maps:
@@ -139,15 +139,11 @@ class GpuBlock:
                 self._fill(batch)
             if first:
                 self._refer(batch)
-            tables = self.windows.tables(
-                batch.word_rows, batch.live, batch.first_word, batch.least
-            )
+            tables = self.windows.tables(batch.word_rows, batch.live, batch.first_word, batch.least)
             runs = len(tables["runs"]) if "runs" in tables else 0
             there = self._upload_tables(tables)
             to = Buffers(self.keys, self.device_reference, self.out)
-            self.windows.launch(
-                self.computing, to, there, batch.doys.size, runs, batch.live.size
-            )
+            self.windows.launch(self.computing, to, there, batch.doys.size, runs, batch.live.size)
             self.computed.record(self.computing)
             self.fetching.wait_event(self.computed)
             self._download(batch, first)
@@ -175,9 +171,8 @@ class GpuBlock:
                 stream.synchronize()
         self.own = local()
         self.keys = self.out = self.device_reference = None
-        self.windows = self.tables_memory = self.rows_kernels = None
-        if self.raw:
-            self.places = self.seen = None
+        self.windows = self.tables_memory = self.places = self.seen = None
+        self.rows_kernels = {}
         self.assembled.clear()
         self.parts.clear()
 
@@ -243,7 +238,7 @@ class GpuBlock:
             self.gpu.upload(self.keys[row], memory[place, : self.job.cells], self.unpacking)
 
     def _assembly(self) -> deque[np.ndarray]:
-        """Where pieces are not whole maps, (row, cell) host memory for a batch's new rows, twice."""
+        """Where pieces are not whole maps, (row, cell) memory for a batch's new rows, twice."""
         if self.maps:
             return deque()
         rows = max(len(_rows_of(batch)) for batch in self.block.batches)

@@ -4,8 +4,8 @@ Each thread of the crew has R *rings* that it fills in turn, each with a few map
 copied to the device and can be filled again when it has been unpacked there. With one ring a thread
 waits for every copy, and all threads may be queueing for the link. With two it fills one while the
 other is copied. Copies never wait for the device's computing (a batch's rows are not those of the
-batch before), so more rings would only even out the reader's own unsteadiness; and no number of them
-helps where the link needs longer for the rings of all threads than a thread to fill its own.
+batch before), so more rings would only even out the reader's own unsteadiness; and no number of
+them helps where the link needs longer for the rings of all threads than a thread to fill its own.
 
 R is chosen from the measured times of the first rings, under a budget of memory, and the run's
 account says what waiting was predicted and what was measured.
@@ -126,9 +126,9 @@ class Rings:
         if len(mine) < self.wanted and self._afford(nbytes, sure=not mine):
             gpu = self.gpu
             memory = gpu.pinned((nbytes,), np.uint8)
-            memory[:] = 0
-            events = [gpu.event() for _ in range(3)]
-            mine.insert(0, Ring(memory, gpu.empty((nbytes,), np.uint8), *events))
+            memory[_TABLE_BYTES:].view(np.uint8)[:] = 0
+            there = gpu.empty((nbytes,), np.uint8)
+            mine.insert(0, Ring(memory, there, gpu.event(), gpu.event(), gpu.event()))
         else:
             mine.append(mine.pop(0))  # first comes the one that was sent the longest ago
         if mine[0].busy:

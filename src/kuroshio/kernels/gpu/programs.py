@@ -66,7 +66,9 @@ class Windows:
 def rows_program(kind: int) -> Program:
     """What is done to rows of keys before the windows (rows.h)."""
     own = {AFFINE16: ("unpack_maps",), FLOAT64: ("fill_gaps",)}.get(kind, ())
-    return Program(_text(_kinds(kind), {}, "values.h", "rows.h"), ("find_references", "place_maps", *own))
+    return Program(
+        _text(_kinds(kind), {}, "values.h", "rows.h"), ("find_references", "place_maps", *own)
+    )
 
 
 def moments_program(kind: int, words: int, years: int) -> Program:

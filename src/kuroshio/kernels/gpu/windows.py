@@ -2,12 +2,11 @@
 
 Sorted lists for percentiles near an end of the pool, where the device has the shared memory for
 them; bit planes for all else, in registers for the cells whose keys differ in few bits. Measured on
-an H200, 92 days of year of 736 thousand cells: lists 3.9 ms, planes 10.3; see benchmarks/kernels.py.
+an H200, 92 days of year of 736 thousand cells: lists 3.9 ms, planes 10.3 (benchmarks/kernels.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -257,9 +256,7 @@ class _MomentsWay:
                 places[STATISTICS.index(name)] = before + i
         self.places = [np.int32(place) for place in places]
 
-    def launch(
-        self, stream: Any, to: Buffers, tables: dict[str, DeviceArray], days: int
-    ) -> None:
+    def launch(self, stream: Any, to: Buffers, tables: dict[str, DeviceArray], days: int) -> None:
         keys, cells = self.job.keys, np.int32(self.job.cells)
         for start in range(0, self.job.cells, self.slice):
             args = (
@@ -272,7 +269,7 @@ class _MomentsWay:
 
 
 def runs_of(first_word: np.ndarray, step: int) -> np.ndarray:
-    """(run, 3) int32: first day of each run of windows that move on by `step`, its end, its word."""
+    """(run, 3) int32: first day of each run of windows that move on by `step`, its end and word."""
     breaks = np.flatnonzero(np.diff(first_word) != step) + 1
     starts = np.concatenate([[0], breaks])
     stops = np.concatenate([breaks, [first_word.size]])
