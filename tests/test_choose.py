@@ -49,8 +49,8 @@ class Engine(CpuEngine):
                 self.gpu.kernels("text", ["a"])
             raise GpuError(f"It failed at {at}.", "Do this.")
 
-    def begin(self, plan) -> None:
-        super().begin(plan)
+    def begin(self, plan, threads) -> None:
+        super().begin(plan, threads)
         self._fail("begin")
 
     def block(self, means, block):

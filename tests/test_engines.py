@@ -67,9 +67,9 @@ class Another(CpuEngine):
         if call == self.failing:
             raise RuntimeError(f"lost at {call}")
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: Plan, threads: int) -> None:
         self.note("begin")
-        super().begin(plan)
+        super().begin(plan, threads)
 
     def block(self, means: Means, block: Block) -> Elsewhere:
         self.note("block")

@@ -153,7 +153,7 @@ def _run(
     needs, plan, keys = prepared.needs, prepared.plan, prepared.keys
     result = Run(plan, keys, prepared.choice)
     with closing(prepared.choice.engine) as engine:
-        engine.begin(plan)
+        engine.begin(plan, threads)
         from .archive.read import Reader  # with Numba: it takes time, in which the engine begins
         from .block_run import BlockRun
 

@@ -112,6 +112,7 @@ class _Sizes:
             blocks=-(-self.shape[0] // block),
             memory_bytes=memory,
             key_bytes=key_bytes,
+            row_bytes=stride * layout.key_bytes,
             batch_bytes=stride * batch * layout.statistics * 4,
             read_bytes=read,
             amplification=read / once if once else 1.0,

@@ -104,6 +104,7 @@ class Plan:
     blocks: int
     memory_bytes: int
     key_bytes: int  # of them, those of the key buffer
+    row_bytes: int  # of it, those of a row: a day of all cells of a block
     batch_bytes: int  # more on a device that holds the keys: a batch's results
     read_bytes: int  # decoded, all blocks together
     amplification: float  # decoded bytes over bytes needed once

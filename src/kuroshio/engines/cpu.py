@@ -22,7 +22,7 @@ class CpuEngine:
         self.key_bytes = 0
         self.memory: ReadyMemory | None = None  # for the keys of the first block
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: Plan, threads: int) -> None:
         self.key_bytes = plan.key_bytes
         self.memory = ReadyMemory(plan.key_bytes, int(plan.key_bytes * _SURE))
 

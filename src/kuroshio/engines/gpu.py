@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ..archive.plan import Block, Plan
 from ..device.gpu import Gpu
 from ..device.llvm import tile_cells
-from .means import Means
+from .means import RING_BYTES, TOGETHER, Means
+from .pinned import Pinned
 from .protocol import BlockDevice
 
 if TYPE_CHECKING:
@@ -32,17 +33,23 @@ class GpuEngine:
         self.device_bytes: int | None = int(max(free * _SHARE - _KERNELS_BYTES, free * _SHARE / 2))
         self._rings: Rings | None = None
         self._block: GpuBlock | None = None
+        self._pinned: Pinned | None = None
 
-    def begin(self, plan: Plan) -> None:
-        """Nothing: the device has been started by asking for its memory."""
+    def begin(self, plan: Plan, threads: int) -> None:
+        """Begin to pin memory for the rings of all threads and for results."""
+        rings = min(2 * threads * min(TOGETHER * plan.row_bytes, RING_BYTES), self.pinned_bytes)
+        self._pinned = Pinned(self.gpu, rings + plan.memory_bytes - plan.key_bytes)
 
     def block(self, means: Means, block: Block) -> BlockDevice:
         from .gpu_block import GpuBlock  # with Numba
         from .rings import Clock, Rings
 
         if self._rings is None:
-            clock = Clock(self.gpu)
-            self._rings = Rings(self.gpu, clock, means.spans, means.crew.threads, self.pinned_bytes)
+            assert self._pinned is not None
+            self._rings = Rings(
+                self.gpu, self._pinned, Clock(self.gpu), means.spans, means.crew.threads,
+                self.pinned_bytes,
+            )  # fmt: skip
         self._block = GpuBlock(means, block, self.gpu, self._rings)
         return self._block
 
@@ -51,3 +58,6 @@ class GpuEngine:
         if self._block is not None:
             self._block.release()
         self._block = self._rings = None
+        if self._pinned is not None:
+            self._pinned.close()
+            self._pinned = None

@@ -77,14 +77,14 @@ class GpuBlock:
                 gpu.stream() for _ in range(4)
             )
             self.begun, self.computed, self.fetched = (gpu.event() for _ in range(3))
-        kept = gpu.pinned((number, block.result_rows, cells), np.float32)
+        kept = rings.pinned.take((number, block.result_rows, cells), np.float32)
         self.results = np.lib.stride_tricks.as_strided(
             kept,
             (block.tiles, number, block.result_rows, tile),
             (tile * kept.itemsize, *kept.strides[:2], kept.itemsize),
         )
         self.kept = kept
-        self.reference = gpu.pinned((cells,), np.float32)
+        self.reference = rings.pinned.take((cells,), np.float32)
         self.windows: GpuWindows | None = None  # compiled while the first pieces are read
         program = programs.rows_program(keys.kind)
         with gpu.use():
@@ -101,7 +101,7 @@ class GpuBlock:
         self.ring_maps = maps_of_ring(self.map_bytes, rings.budget_bytes, self.crew.threads)
         self.places: DeviceArray = None
         self.seen: DeviceArray = None  # oddities of codes, as bits of bulk
-        self.seen_here = gpu.pinned((1,), np.uint32)
+        self.seen_here = rings.pinned.take((1,), np.uint32)
         if self.raw:
             self.places = gpu.array(_places(block))
             self.seen = gpu.zeros((1,), np.uint32)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..archive.read import Reader  # with Numba
 
 TOGETHER = 4  # pieces that a thread reads in one go
+RING_BYTES = 8 << 20  # about, of them on their way to a device: small copies do not fill the link
 
 
 @dataclass

@@ -63,8 +63,11 @@ class Engine(Protocol):
     ahead: int  # as BlockDevice has it; the plan keeps rows so much longer
     device_bytes: int | None  # of memory for keys, where that is not the host's
 
-    def begin(self, plan: Plan) -> None:
-        """Begin what takes time and needs only the plan; what is slow to import comes after."""
+    def begin(self, plan: Plan, threads: int) -> None:
+        """Begin what takes time and needs only the plan; what is slow to import comes after.
+
+        threads  of the crew
+        """
 
     def block(self, means: Means, block: Block) -> BlockDevice:
         """The next block of the plan, with its buffers."""

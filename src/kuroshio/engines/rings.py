@@ -22,18 +22,18 @@ import numpy as np
 
 from ..archive.model import Spans
 from ..device.gpu import DeviceArray, Gpu
-from .means import TOGETHER
+from .means import RING_BYTES, TOGETHER
+from .pinned import Pinned
 
 _MOST = 2
 _WORTH = 0.005  # of the time a map is read in: a ring that saves less is not taken
 _SAMPLE = 32  # rings whose times are measured
-_RING_BYTES = 8 << 20  # about: small copies do not fill the link
 _TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of them
 
 
 def maps_of_ring(map_bytes: int, budget_bytes: int, threads: int) -> int:
     """Maps that a ring holds: few, so that two rings of every thread are within the budget."""
-    room = min(_RING_BYTES, budget_bytes // (_MOST * threads))
+    room = min(RING_BYTES, budget_bytes // (_MOST * threads))
     return max(min(room // map_bytes, TOGETHER), 1)
 
 
@@ -107,6 +107,7 @@ class Rings:
     """The rings of all threads of a run, and the times that say how many of them are wanted."""
 
     gpu: Gpu
+    pinned: Pinned
     clock: Clock
     spans: Spans
     threads: int
@@ -125,8 +126,8 @@ class Rings:
         nbytes += _TABLE_BYTES
         if len(mine) < self.wanted and self._afford(nbytes, sure=not mine):
             gpu = self.gpu
-            memory = gpu.pinned((nbytes,), np.uint8)
-            memory[_TABLE_BYTES:].view(np.uint8)[:] = 0
+            memory = self.pinned.take((nbytes,), np.uint8)
+            memory[:] = 0
             there = gpu.empty((nbytes,), np.uint8)
             mine.insert(0, Ring(memory, there, gpu.event(), gpu.event(), gpu.event()))
         else:
@@ -148,7 +149,7 @@ class Rings:
         nbytes = int(np.prod(shape)) * dtype.itemsize
         if not self._afford(nbytes, sure=False):
             return np.zeros(shape, dtype)
-        memory = self.gpu.pinned(shape, dtype)
+        memory = self.pinned.take(shape, dtype)
         memory[:] = 0
         return memory
 
