@@ -8,9 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from kuroshio.archive import compress_at_once
 from kuroshio.archive.compress import compress_chunk
 from kuroshio.archive.low_bytes import blocks_capacity, write_blocks
 from kuroshio.archive.shuffle import shuffle
+
+
+@pytest.fixture(scope="module", params=["at once", "by steps"], autouse=True)
+def way(request):
+    """Both ways to the same stream: in one call, and where that cannot be had by steps."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "by steps":
+            patch.setattr("kuroshio.archive.compress.available", lambda: False)
+        else:
+            assert compress_at_once.available()
+        yield
+
 
 DTYPES = st.sampled_from([np.int8, np.int16, np.int32, np.float32, np.float64])
 

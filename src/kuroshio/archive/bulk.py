@@ -19,14 +19,12 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from .badfile import BadFile
+from .c_calls import address_of, call, int32_at, libdeflate
 from .model import ByteRange, Spans
 from .shuffled_keys import shuffled_int16_keys
 
@@ -75,23 +73,13 @@ def _functions() -> np.ndarray | None:
     if not sys.platform.startswith("linux"):
         return None
     try:
-        system, inflater = ctypes.CDLL(None), _libdeflate()
-        found = [system.open, system.pread, system.close, system.__errno_location,
-                 system.clock_gettime, inflater.libdeflate_zlib_decompress]  # fmt: skip
+        system = ctypes.CDLL(None)
+        names = ("open", "pread", "close", "__errno_location", "clock_gettime")
+        found = [address_of(system, name) for name in names]
+        found.append(address_of(libdeflate(), "libdeflate_zlib_decompress"))
     except (ImportError, AttributeError, OSError):
         return None
-    return np.array([ctypes.cast(f, ctypes.c_void_p).value for f in found], np.int64)
-
-
-@functools.cache
-def _libdeflate() -> Any:
-    import deflate
-
-    library = ctypes.CDLL(deflate._deflate.__file__)
-    library.libdeflate_alloc_decompressor.restype = ctypes.c_void_p
-    library.libdeflate_free_decompressor.argtypes = [ctypes.c_void_p]
-    library.libdeflate_free_decompressor.restype = None
-    return library
+    return np.array(found, np.int64)
 
 
 def available() -> bool:
@@ -102,7 +90,7 @@ class _Inflater:
     """A thread's decompressor and memory for compressed bytes."""
 
     def __init__(self) -> None:
-        library = _libdeflate()
+        library = libdeflate()
         self.address = library.libdeflate_alloc_decompressor()
         if not self.address:
             raise MemoryError("a decompressor")
@@ -172,62 +160,41 @@ def _problem(path: str, what: int, detail: int, size: int) -> BadFile:
     return BadFile(path, "its compressed data is damaged")
 
 
-@intrinsic
-def _call(typingctx, address, a, b, c, d, e, f):
-    """Call the C function at an address with integers and pointers; those it lacks are ignored."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        i64 = ir.IntType(64)
-        kind = ir.FunctionType(i64, [i64] * 6)
-        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
-
-    return types.int64(address, a, b, c, d, e, f), codegen
-
-
-@intrinsic
-def _int32_at(typingctx, address):
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.IntType(32).as_pointer()
-        return builder.load(builder.inttoptr(args[0], kind))
-
-    return types.int32(address), codegen
-
-
 _jit = njit(nogil=True, cache=True, error_model="numpy")
 _ZERO = np.int64(0)
 
 
 @_jit
 def _now(functions, clock):
-    _call(functions[_CLOCK], np.int64(1), np.int64(clock.ctypes.data), _ZERO, _ZERO, _ZERO, _ZERO)
+    call(functions[_CLOCK], np.int64(1), np.int64(clock.ctypes.data), _ZERO, _ZERO, _ZERO, _ZERO)
     return clock[0] + clock[1] * 1e-9
 
 
 @_jit
 def _pread(functions, path, offset, out, nbytes, state):
     """Part of a file to the start of `out`; False and a reason in `state` if that fails."""
-    file = np.int32(_call(functions[_OPEN], path, np.int64(_FLAGS), _ZERO, _ZERO, _ZERO, _ZERO))
+    file = np.int32(call(functions[_OPEN], path, np.int64(_FLAGS), _ZERO, _ZERO, _ZERO, _ZERO))
     done = np.int64(0)
     to = np.int64(out.ctypes.data)
     while file >= 0 and done < nbytes:
-        got = _call(
+        got = call(
             functions[_PREAD], np.int64(file), to + done, nbytes - done, offset + done, _ZERO, _ZERO
         )
         if got < 0:
-            where = _call(functions[_ERRNO], _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
-            if _int32_at(where) == _EINTR:
+            where = call(functions[_ERRNO], _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
+            if int32_at(where) == _EINTR:
                 continue
-            state[0], state[1] = _UNREADABLE, _int32_at(where)
+            state[0], state[1] = _UNREADABLE, int32_at(where)
             break
         if got == 0:
             state[0] = _SHORT
             break
         done += got
     if file < 0:
-        where = _call(functions[_ERRNO], _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
-        state[0], state[1] = _UNREADABLE, _int32_at(where)
+        where = call(functions[_ERRNO], _ZERO, _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
+        state[0], state[1] = _UNREADABLE, int32_at(where)
     else:
-        _call(functions[_CLOSE], np.int64(file), _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
+        call(functions[_CLOSE], np.int64(file), _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
     return state[0] == _FINE
 
 
@@ -264,7 +231,7 @@ def _read_one(
         return False
     got = np.zeros(1, np.int64)
     result = np.int32(
-        _call(
+        call(
             functions[_INFLATE],
             decompressor,
             np.int64(compressed.ctypes.data),

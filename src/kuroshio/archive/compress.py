@@ -22,6 +22,7 @@ import deflate
 import numpy as np
 from isal import isal_zlib
 
+from .compress_at_once import available, compress_at_once
 from .low_bytes import blocks_capacity, write_blocks
 from .shuffle import shuffle
 
@@ -44,9 +45,11 @@ _scratch = _Scratch()
 def compress_chunk(values: np.ndarray) -> bytes | memoryview:
     """The stored form of a contiguous little-endian chunk: shuffle, then deflate.
 
-    Runs outside the interpreter lock for nearly all of its time. The result may lie in memory of
-    the calling thread that its next call uses again.
+    Runs outside the interpreter lock, float32 in one go (compress_at_once). The result may lie in
+    memory of the calling thread that its next call uses again.
     """
+    if values.dtype == np.float32 and values.size % 8 == 0 and available():
+        return compress_at_once(values)
     shape = (values.dtype.itemsize, values.size)
     if _scratch.planes.shape != shape:
         _scratch.planes = np.empty(shape, np.uint8)

@@ -38,7 +38,7 @@ def _reversed(code: int, width: int) -> int:
     return int(f"{code:0{width}b}"[::-1], 2)
 
 
-_BITS, _WIDTHS = _length_codes()
+CODES = _length_codes()
 
 
 def blocks_capacity(nbytes: int) -> int:
@@ -48,11 +48,11 @@ def blocks_capacity(nbytes: int) -> int:
 
 def write_blocks(low: np.ndarray, out: np.ndarray) -> int:
     """Write non-final deflate blocks for uint8 `low` (a multiple of 8) to `out`; bytes written."""
-    return int(_write_blocks(low.view(np.uint64), low, out, _BITS, _WIDTHS))
+    return int(write_all_blocks(low.view(np.uint64), low, out, *CODES))
 
 
 @numba.njit(nogil=True, cache=True)
-def _write_blocks(
+def write_all_blocks(
     words: np.ndarray, low: np.ndarray, out: np.ndarray, codes: np.ndarray, widths: np.ndarray
 ) -> int:
     at, start, count = 0, 0, words.size

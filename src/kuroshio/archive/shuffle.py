@@ -25,7 +25,7 @@ def shuffle(values: np.ndarray, planes: np.ndarray | None = None) -> np.ndarray:
     if planes is None:
         planes = np.empty((size, count), np.uint8)
     if size in (2, 4) and count and count % 8 == 0:
-        _word_shuffle(size)(raw.view(np.uint64), planes.view(np.uint64))
+        word_shuffle(size)(raw.view(np.uint64), planes.view(np.uint64))
     else:
         for byte in range(size):
             planes[byte] = raw[byte::size]
@@ -33,7 +33,7 @@ def shuffle(values: np.ndarray, planes: np.ndarray | None = None) -> np.ndarray:
 
 
 @functools.cache
-def _word_shuffle(size: int) -> Callable[[np.ndarray, np.ndarray], None]:
+def word_shuffle(size: int) -> Callable[[np.ndarray, np.ndarray], None]:
     """The kernel for one size of value, so that every shift in it is a constant."""
     mask = np.uint64(0xFF)
 
