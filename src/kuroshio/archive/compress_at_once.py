@@ -4,8 +4,9 @@ Called step by step, a chunk takes and gives the lock a dozen times, of which is
 output grows by doubling, half. Two threads do not mind; of sixteen most wait: 3.3 instead of 0.7 ms
 a chunk, and 8 beside threads that inflate.
 
-ISA-L is in the package `isal`; its functions are called at their addresses with a stream laid out as
-in its igzip_lib.h. Where they are not found, or what they lay out is not that, `available` says no.
+ISA-L is in the package `isal`; its functions are called at their addresses, with a stream laid out
+as in its igzip_lib.h. Where they are not found, or what they lay out is not that, `available` says
+no.
 """
 
 from __future__ import annotations
