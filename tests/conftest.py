@@ -10,9 +10,13 @@ import pytest
 
 import compilers
 from cli_runs import YEARS, run, write_years
+from emulator import EmulatedGpu
+from kuroshio.device import cuda
+from kuroshio.device.gpu import Gpu, GpuError
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
+DEVICES = ("hardware", "gpu")  # markers of tests that need a device that CI lacks
 
 # Fresh inputs on every run, in CI too; a failure prints the line that replays it.
 hypothesis.settings.register_profile(
@@ -71,6 +75,27 @@ def _installed(compile_for, find):
     return compile_for
 
 
+def _devices() -> list:
+    """The emulated device and, marked `gpu`, every real one; instead of none one that skips."""
+    try:
+        names = {f"{cuda.kind()}:{i}": "" for i in range(cuda.count())}
+    except GpuError as error:
+        names = {"no GPU": error.what}
+    real = [
+        pytest.param((name, why), marks=pytest.mark.gpu, id=name) for name, why in names.items()
+    ]
+    return [pytest.param(("emulated", ""), id="emulated"), *real]
+
+
+@pytest.fixture(scope="session", params=_devices())
+def gpu(request) -> Gpu:
+    """A device to run kernels on: tests that use it run on every one there is."""
+    name, why_none = request.param
+    if why_none:
+        pytest.skip(why_none)
+    return EmulatedGpu() if name == "emulated" else cuda.by_name(name)
+
+
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory) -> Path:
     """Three years of two-degree days, made once."""
@@ -111,12 +136,12 @@ def output(tmp_path) -> Path:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item):
-    """Under KUROSHIO_NO_SKIP=1 (CI) a skip is a failure, unless the test is marked `hardware`.
+    """Under KUROSHIO_NO_SKIP=1 (CI) a skip is a failure, unless the test is marked by DEVICES.
 
     A test that quietly skips for months proves nothing; only a device that CI lacks excuses it.
     """
     report = yield
-    if not hasattr(report, "wasxfail") and item.get_closest_marker("hardware") is None:
+    if not hasattr(report, "wasxfail") and not any(map(item.get_closest_marker, DEVICES)):
         _forbid_skip(report)
     return report
 

@@ -1,4 +1,4 @@
-"""The engine on an emulated device against the oracle and, to the last bit, the processor."""
+"""The engine on every device there is against the oracle and, to the last bit, the processor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import strategies
-from emulator import EmulatedGpu
 from engine import archive_of, compute
 from kuroshio.errors import Refusal
 from test_engine import compare
@@ -20,7 +19,7 @@ POOLS = ((0, 1), (1, 3), (2, 12), (5, 7), (5, 32), (2, 40))
 
 @settings(max_examples=25, deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(st.data())
-def test_an_emulated_device_equals_the_oracle_and_the_processor(data):
+def test_a_device_equals_the_oracle_and_the_processor(gpu, data):
     sample = data.draw(strategies.archives(max_years=12))
     request = data.draw(strategies.requests(sample, pools=POOLS))
     splits = data.draw(
@@ -29,7 +28,7 @@ def test_an_emulated_device_equals_the_oracle_and_the_processor(data):
     splits = tuple(sorted(s for s in splits if s < len(sample.days)))
     archive = archive_of(sample, splits, rows=data.draw(st.integers(1, 3)))
     try:
-        found = compute(archive, request, gpu=EmulatedGpu())
+        found = compute(archive, request, gpu=gpu)
     except Refusal:
         with pytest.raises(Refusal):
             compute(archive, request)

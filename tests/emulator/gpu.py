@@ -7,9 +7,11 @@ overwritten, then gives wrong results and not, as on a quick device, right ones 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import count
 from time import perf_counter
 from typing import Any
 
@@ -67,52 +69,83 @@ class Stream:
 class EmulatedKernel:
     registers = local_bytes = 0
 
-    def __init__(self, launch: Any) -> None:
-        self._launch = launch
+    def __init__(self, gpu: EmulatedGpu, name: str, launch: Any) -> None:
+        self._gpu, self._name, self._launch = gpu, name, launch
 
     def __call__(
         self, stream: Stream, blocks: int, threads: int, args: Sequence[Any], shared_bytes: int = 0
     ) -> None:
         assert threads % 64 == 0
-        stream.put(lambda: self._launch(blocks, threads, args, shared_bytes))
+        assert shared_bytes <= self._gpu.shared_bytes
+        stream.put(lambda: self._run(blocks, threads, args, shared_bytes))
+
+    def _run(self, *launch: Any) -> None:
+        self._gpu.ran.append(self._name)
+        if self._name == self._gpu.failing:
+            raise GpuError("a kernel failed")
+        self._launch(*launch)
 
 
 class EmulatedGpu:
-    """As device.gpu.Gpu. `memory_bytes` is what it has; `held` counts what has been taken."""
+    """As device.gpu.Gpu, with `memory_bytes`; a kernel of the name `failing` fails as it runs.
+
+    `live` has what is held of the device and of pinned memory: (pinned, address, bytes). `ran` has
+    the names of kernels that have run.
+    """
 
     name, model, wave_size = "emulated:0", "an emulated device", 32
 
-    def __init__(self, memory_bytes: int = 1 << 32, shared_bytes: int = 227 << 10) -> None:
-        self.memory_bytes, self.shared_bytes = memory_bytes, shared_bytes
+    def __init__(
+        self, memory_bytes: int = 1 << 32, shared_bytes: int = 227 << 10, failing: str = ""
+    ) -> None:
+        self.memory_bytes, self.shared_bytes, self.failing = memory_bytes, shared_bytes, failing
         self.lock = threading.RLock()
-        self._pinned: list[tuple[int, int]] = []
+        self.live: dict[int, tuple[bool, int, int]] = {}
+        self.most_pinned_bytes = 0
+        self.ran: list[str] = []
+        self._numbers = count()
 
     def use(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
     def free_bytes(self) -> int:
-        return self.memory_bytes
+        return self.memory_bytes - self.held_bytes(pinned=False)
+
+    def held_bytes(self, pinned: bool) -> int:
+        return sum(
+            nbytes for is_pinned, _, nbytes in list(self.live.values()) if is_pinned == pinned
+        )
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        array = np.empty(shape, dtype)
-        if array.nbytes > self.memory_bytes:
-            raise GpuError(f"out of memory: {array.nbytes} of {self.memory_bytes} bytes")
-        array.reshape(-1).view(np.uint8)[:] = 0xA5  # as dirty as a device's
-        return array
+        nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        if nbytes > self.free_bytes():
+            raise GpuError(f"out of memory: {nbytes} bytes of {self.free_bytes()}")
+        return self._held(np.empty(shape, dtype), pinned=False)
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        return np.zeros(shape, dtype)
+        array = self.empty(shape, dtype)
+        array.fill(0)
+        return array
 
     def array(self, values: np.ndarray) -> np.ndarray:
-        return values.copy()
+        array = self.empty(values.shape, values.dtype)
+        array[...] = values
+        return array
 
     def clear(self, target: np.ndarray, stream: Stream) -> None:
         stream.put(lambda: target.fill(0))
 
     def pinned(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        array = np.empty(shape, dtype)
-        with self.lock:
-            self._pinned.append((array.ctypes.data, array.ctypes.data + array.nbytes))
+        array = self._held(np.empty(shape, dtype), pinned=True)
+        self.most_pinned_bytes = max(self.most_pinned_bytes, self.held_bytes(pinned=True))
+        return array
+
+    def _held(self, array: np.ndarray, pinned: bool) -> np.ndarray:
+        """As dirty as a device's, and counted until nobody has it, nor a part of it."""
+        array.reshape(-1).view(np.uint8)[:] = 0xA5
+        number = next(self._numbers)
+        self.live[number] = (pinned, array.ctypes.data, array.nbytes)
+        weakref.finalize(array, self.live.pop, number)
         return array
 
     def stream(self) -> Stream:
@@ -145,12 +178,14 @@ class EmulatedGpu:
 
     def kernels(self, text: str, names: Sequence[str]) -> Mapping[str, EmulatedKernel]:
         launches = kernels_of(text, tuple(names))
-        return {name: EmulatedKernel(launches[name]) for name in names}
+        return {name: EmulatedKernel(self, name, launches[name]) for name in names}
 
     def _is_pinned(self, array: np.ndarray) -> bool:
-        start = array.ctypes.data
-        with self.lock:
-            return any(low <= start < high for low, high in self._pinned)
+        at = array.ctypes.data
+        return any(
+            pinned and start <= at < start + nbytes
+            for pinned, start, nbytes in list(self.live.values())
+        )
 
 
 def _copy(target: np.ndarray, source: np.ndarray) -> None:

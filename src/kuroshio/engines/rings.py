@@ -33,7 +33,7 @@ _TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of t
 
 def maps_of_ring(map_bytes: int, budget_bytes: int, threads: int) -> int:
     """Maps that a ring holds: few, so that two rings of every thread are within the budget."""
-    room = min(RING_BYTES, budget_bytes // (_MOST * threads))
+    room = min(RING_BYTES, budget_bytes // (_MOST * threads)) - _TABLE_BYTES
     return max(min(room // map_bytes, TOGETHER), 1)
 
 
@@ -116,6 +116,7 @@ class Rings:
     waited_s: float = 0.0
     turns: int = 0
     nbytes: int = 0
+    most_bytes: int = 0
     _read_s: list[float] = field(default_factory=list)
     _copy_s: list[float] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -153,13 +154,18 @@ class Rings:
         memory[:] = 0
         return memory
 
+    def dropped(self) -> None:
+        """Nobody has any of the memory given so far: a block has ended."""
+        with self._lock:
+            self.nbytes = 0
+
     def report(self) -> dict[str, float | int]:
         """What was chosen and why, for the run's account."""
         times = self._times()
         predicted = self.turns * waiting_s(self.wanted, self.threads, **times) if times else 0.0
         return {
             "rings": self.wanted,
-            "pinned_gb": round(self.nbytes / 1e9, 3),
+            "pinned_gb": round(self.most_bytes / 1e9, 3),
             "predicted_wait_s": round(predicted, 4),
             "measured_wait_s": round(self.waited_s, 4),
             **{name: round(value, 6) for name, value in times.items()},
@@ -196,4 +202,5 @@ class Rings:
             if self.nbytes + nbytes > self.budget_bytes and not sure:
                 return False
             self.nbytes += nbytes
+            self.most_bytes = max(self.most_bytes, self.nbytes)
             return True
