@@ -157,6 +157,12 @@ class Done:
     seconds: float
     skipped: list[str]
     warnings: list[str]
+    rings: dict[str, Any] | None = None  # of pinned memory, where a GPU was fed through it
+
+    @property
+    def device_rows(self) -> list[dict[str, Any]]:
+        """What a GPU did; nothing if it failed and the processor took its place."""
+        return self.account.device_rows(self.seconds) if self.choice.gpus else []
 
     def summary(self) -> dict[str, Any]:
         """Plain numbers of the run, for JSON."""
@@ -165,6 +171,8 @@ class Done:
             "seconds": round(self.seconds, 3),
             "bound_by": self.account.bound(self.seconds),
             "stages": self.account.rows(self.seconds),
+            "device_stages": self.device_rows,
+            "rings": self.rings,
             "threads": self.account.threads,
             "device": self.choice.device,
             "device_model": self.choice.model,
@@ -294,6 +302,7 @@ class Job:
         return Done(
             result.plan, result.keys, result.choice, made["schema"], fields, account, seconds,
             skipped, [*result.plan.warnings, *warnings, *filter(None, [result.choice.instead])],
+            result.rings,
         )  # fmt: skip
 
 
