@@ -112,12 +112,12 @@ class Account:
             row = {
                 "stage": stage,
                 "what": what,
-                "busy_seconds": round(times.seconds, 4),
+                "busy_seconds": round(times.seconds, 6),
                 "share": round(times.seconds / wall_s, 4) if wall_s else 0.0,
                 "gb_per_s": round(self.nbytes[stage] / times.seconds / 1e9, 3),
             }
             if stage == COPY:
-                row["overlapped_seconds"] = round(times.overlap_s(meanwhile), 4)
+                row["overlapped_seconds"] = round(times.overlap_s(meanwhile), 6)
             rows.append(row)
         return rows
 

@@ -29,7 +29,7 @@ from .means import TOGETHER
 from .waiting import copy_s_per_byte, waiting_s
 
 _MOST = 2
-_WORTH = 0.005  # of the time a ring is filled in: a ring that saves less is not taken
+_WORTH = 0.005  # of a thread's time for a turn: a ring that saves less is not taken
 _SAMPLE = 32  # turns whose times are measured
 _RING_BYTES = 8 << 20  # about: small copies do not fill the link
 _TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of them
@@ -43,11 +43,10 @@ def maps_of_ring(map_bytes: int, budget_bytes: int, threads: int) -> int:
 
 def choose_rings(most: int, threads: int, read_s: float | Sequence[float], copy_s: float) -> int:
     """The fewest rings of a thread, up to `most`, after which more would save next to nothing."""
+    reads_s = float(np.mean(read_s))
     for rings in range(1, most):
-        saved = waiting_s(rings, threads, read_s, copy_s) - waiting_s(
-            rings + 1, threads, read_s, copy_s
-        )
-        if saved <= _WORTH * np.mean(read_s):
+        now, then = (waiting_s(r, threads, read_s, copy_s) for r in (rings, rings + 1))
+        if now - then <= _WORTH * (reads_s + now):
             return rings
     return most
 
