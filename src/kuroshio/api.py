@@ -87,7 +87,7 @@ def climatology(
     threads : default: all processors this process may use
     device : 'cpu'; a GPU such as 'cuda:0' or 'hip:0', or all of them ('cuda:all', 'hip:all'), with
         CuPy; or 'auto': a GPU where one can be used and the job is worth it, else the processor
-    pinned_memory_bytes : host memory from which a GPU copies, at most; default: as much as pays
+    pinned_memory_bytes : host memory from which a GPU copies, at most; default: 512 MiB
 
     Returns
     -------
@@ -208,7 +208,7 @@ class Job:
         if self.pinned_memory_bytes is not None and self.pinned_memory_bytes < 1:
             raise Refusal(
                 f"{self.pinned_memory_bytes} bytes of pinned memory were asked for; give 1 or "
-                "more, such as 2_000_000_000, or nothing for as much as pays."
+                "more, such as 2_000_000_000, or nothing for 512 MiB."
             )
 
     def check(self) -> None:
