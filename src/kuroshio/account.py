@@ -3,6 +3,8 @@
 The engine calls `Account.span` and knows nothing else of it. Stages overlap and run on several
 threads, so seconds are thread seconds; their share is of threads times the run's length, and what
 no stage accounts for is waiting.
+
+What a device does on its own is no thread's: its spans are kept apart, as stretches of time.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import threading
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
+
+from .intervals import Intervals
 
 STAGES = {
     "index": "find and describe files",
@@ -27,6 +31,14 @@ STAGES = {
     "write": "write output",
     "wait": "wait",
 }
+COPY = "device copy"
+COMPUTE = "device compute"
+DEVICE_STAGES = {
+    COPY: "copy to the device",
+    COMPUTE: "windows on the device",
+    "device fetch": "fetch results",
+}
+_READING = ("read", "inflate", "fetch")  # what the host does while it is copied from
 _BOUND_BY = {
     "index": "opening files to describe them",
     "read": "reading the files' bytes (disk or network)",
@@ -46,17 +58,25 @@ _BOUND_BY = {
 
 @dataclass
 class Account:
-    """Sums of spans by stage; safe from several threads."""
+    """Sums of spans by stage, of a device's also when they were; safe from several threads."""
 
     threads: int = 1
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     nbytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    device: dict[str, Intervals] = field(default_factory=lambda: defaultdict(Intervals))
+    reading: Intervals = field(default_factory=Intervals)  # when any thread was
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def span(self, stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
+        """Count a span of a thread, or of a device, whose stages have names of their own."""
         with self._lock:
-            self.seconds[stage] += stop_s - start_s
             self.nbytes[stage] += nbytes
+            if stage in DEVICE_STAGES:
+                self.device[stage].add(start_s, stop_s)
+                return
+            self.seconds[stage] += stop_s - start_s
+            if stage in _READING:
+                self.reading.add(start_s, stop_s)
 
     def rows(self, wall_s: float) -> list[dict[str, Any]]:
         """Rows of stages that took time: stage, what, seconds, share of all threads' time, GB/s."""
@@ -76,6 +96,30 @@ class Account:
             for stage, what in STAGES.items()
             if seconds.get(stage, 0.0) > 0
         ]
+
+    def device_rows(self, wall_s: float) -> list[dict[str, Any]]:
+        """Rows of what a device did: seconds in which it was at it, share of the run, GB/s.
+
+        Of copies also the seconds in which it computed or the host read at the same time, by the
+        spans that were reported.
+        """
+        meanwhile = Intervals([*self.device.get(COMPUTE, ()), *self.reading])
+        rows = []
+        for stage, what in DEVICE_STAGES.items():
+            times = self.device.get(stage)
+            if not times:
+                continue
+            row = {
+                "stage": stage,
+                "what": what,
+                "busy_seconds": round(times.seconds, 6),
+                "share": round(times.seconds / wall_s, 4) if wall_s else 0.0,
+                "gb_per_s": round(self.nbytes[stage] / times.seconds / 1e9, 3),
+            }
+            if stage == COPY:
+                row["overlapped_seconds"] = round(times.overlap_s(meanwhile), 6)
+            rows.append(row)
+        return rows
 
     def bound(self, wall_s: float) -> str:
         """What bounds the run, in words: the stage with the largest share."""

@@ -87,7 +87,7 @@ def climatology(
     threads : default: all processors this process may use
     device : 'cpu'; a GPU such as 'cuda:0' or 'hip:0', or all of them ('cuda:all', 'hip:all'), with
         CuPy; or 'auto': a GPU where one can be used and the job is worth it, else the processor
-    pinned_memory_bytes : host memory from which a GPU copies, at most; default: as much as pays
+    pinned_memory_bytes : host memory from which a GPU copies, at most; default: 512 MiB
 
     Returns
     -------
@@ -157,6 +157,12 @@ class Done:
     seconds: float
     skipped: list[str]
     warnings: list[str]
+    rings: dict[str, Any] | None = None  # of pinned memory, where a GPU was fed through it
+
+    @property
+    def device_rows(self) -> list[dict[str, Any]]:
+        """What a GPU did; nothing if it failed and the processor took its place."""
+        return self.account.device_rows(self.seconds) if self.choice.gpus else []
 
     def summary(self) -> dict[str, Any]:
         """Plain numbers of the run, for JSON."""
@@ -165,6 +171,8 @@ class Done:
             "seconds": round(self.seconds, 3),
             "bound_by": self.account.bound(self.seconds),
             "stages": self.account.rows(self.seconds),
+            "device_stages": self.device_rows,
+            "rings": self.rings,
             "threads": self.account.threads,
             "device": self.choice.device,
             "device_model": self.choice.model,
@@ -200,7 +208,7 @@ class Job:
         if self.pinned_memory_bytes is not None and self.pinned_memory_bytes < 1:
             raise Refusal(
                 f"{self.pinned_memory_bytes} bytes of pinned memory were asked for; give 1 or "
-                "more, such as 2_000_000_000, or nothing for as much as pays."
+                "more, such as 2_000_000_000, or nothing for 512 MiB."
             )
 
     def check(self) -> None:
@@ -294,6 +302,7 @@ class Job:
         return Done(
             result.plan, result.keys, result.choice, made["schema"], fields, account, seconds,
             skipped, [*result.plan.warnings, *warnings, *filter(None, [result.choice.instead])],
+            result.rings,
         )  # fmt: skip
 
 

@@ -334,7 +334,7 @@ def _add_means(parser: argparse.ArgumentParser) -> None:
         "--pinned-memory",
         type=_size,
         metavar="SIZE",
-        help="host memory from which a GPU copies, at most, such as 2G (default: as much as pays)",
+        help="host memory from which a GPU copies, at most, such as 2G (default: 512 MiB)",
     )
 
 

@@ -46,6 +46,7 @@ class Run:
     choice: Choice
     seconds: float = 0.0
     skipped: list[str] = field(default_factory=list)
+    rings: dict[str, Any] | None = None  # see engines.rings: what went through pinned memory
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,7 @@ def _run(
                     raise
                 result.skipped = sorted(set(reader.skipped))
                 output.finish(result.skipped)
+        result.rings = engine.rings_report()
     result.seconds = perf_counter() - begin
     return result
 

@@ -82,6 +82,11 @@ def show_account(output: Any, done: Done) -> None:
             "" if rate is None or row["stage"] in ("compute", "smooth") else f"{rate:.2f}",
         )
     console.print(table)
+    device = done.device_rows
+    if device:
+        console.print(_device_table(device))
+    if done.rings:
+        console.say(_rings(done.rings))
     peak = peak_memory_bytes()
     memory = "" if peak is None else f"Peak memory {peak / 1e9:.1f} GB. "
     days = "1 day" if len(done.plan.doys) == 1 else f"{len(done.plan.doys)} days"
@@ -144,6 +149,33 @@ def show_plan(facts: dict[str, Any]) -> None:
 
 def _threads(done: Done) -> str:
     return "1 thread" if done.account.threads == 1 else f"{done.account.threads} threads"
+
+
+def _device_table(rows: list[dict[str, Any]]) -> Table:
+    """What the device did on its own: a column for all, and what copies were hidden behind."""
+    table = Table()
+    table.add_column("device")
+    for name in ("s", "share", "GB/s", "meanwhile read or computed"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        overlapped = row.get("overlapped_seconds")
+        table.add_row(
+            row["what"],
+            f"{row['busy_seconds']:.3f}",
+            f"{row['share']:.0%}",
+            f"{row['gb_per_s']:.1f}",
+            "" if overlapped is None else f"{overlapped:.3f} s",
+        )
+    return table
+
+
+def _rings(rings: dict[str, Any]) -> str:
+    maps = "1 map" if rings["maps"] == 1 else f"{rings['maps']} maps"
+    return (
+        f"Rings: {rings['rings']} of {maps} a thread, {rings['pinned_gb']:.2f} GB pinned; waiting "
+        f"for them: predicted {rings['predicted_wait_s']:.2f} s, measured "
+        f"{rings['measured_wait_s']:.2f} s"
+    )
 
 
 def _shown(name: str, value: Any) -> str:

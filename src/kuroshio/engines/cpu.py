@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..archive.plan import Block, Plan
 from ..device.llvm import tile_cells
 from ..device.memory import ReadyMemory
@@ -31,6 +33,9 @@ class CpuEngine:
 
         memory, self.memory = self.memory or ReadyMemory(self.key_bytes, 0), None
         return CpuBlock(means, block, memory)
+
+    def rings_report(self) -> dict[str, Any] | None:
+        return None
 
     def close(self) -> None:
         if self.memory is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..archive.plan import Block, Plan
 from ..device.gpu import Gpu
@@ -52,6 +52,9 @@ class GpuEngine:
             )  # fmt: skip
         self._block = GpuBlock(means, block, self.gpu, self._rings)
         return self._block
+
+    def rings_report(self) -> dict[str, Any] | None:
+        return self._rings.report() if self._rings is not None else None
 
     def close(self) -> None:
         """Everything on the device, and pinned memory, is given back."""

@@ -99,6 +99,7 @@ class GpuBlock:
             2 * archive.grid.cells if self.raw else block.stride_cells * keys.dtype.itemsize
         )
         self.ring_maps = maps_of_ring(self.map_bytes, rings.budget_bytes, self.crew.threads)
+        rings.maps = self.ring_maps
         self.places: DeviceArray = None
         self.seen: DeviceArray = None  # oddities of codes, as bits of bulk
         self.seen_here = rings.pinned.take((1,), np.uint32)
@@ -170,12 +171,12 @@ class GpuBlock:
             with suppress(Exception):  # after a failure, which has been raised before
                 stream.synchronize()
         self.own = local()
+        self.rings.give_back()
         self.keys = self.out = self.device_reference = None
         self.windows = self.tables_memory = self.places = self.seen = None
         self.rows_kernels = {}
         self.assembled.clear()
         self.parts.clear()
-        self.rings.dropped()
 
     # -- loading --------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -71,6 +71,9 @@ class Engine(Protocol):
 
     def block(self, means: Means, block: Block) -> BlockDevice:
         """The next block of the plan, with its buffers."""
+
+    def rings_report(self) -> dict[str, Any] | None:
+        """Of pinned memory between reader and device, once all blocks are done; None if none."""
 
     def close(self) -> None:
         """Give back what `begin` took; the threads of the crew have ended.

@@ -2,18 +2,21 @@
 
 Each thread of the crew has R *rings* that it fills in turn, each with a few maps; a full one is
 copied to the device and can be filled again when it has been unpacked there. With one ring a thread
-waits for every copy, and all threads may be queueing for the link. With two it fills one while the
-other is copied. Copies never wait for the device's computing (a batch's rows are not those of the
+waits for every copy, and for those of others before it. With two it fills one while the other is
+copied. Copies never wait for the device's computing (a batch's rows are not those of the
 batch before), so more rings would only even out the reader's own unsteadiness; and no number of
 them helps where the link needs longer for the rings of all threads than a thread to fill its own.
 
-R is chosen from the measured times of the first rings, under a budget of memory, and the run's
-account says what waiting was predicted and what was measured.
+All begin with one. R is chosen from the measured times of the first turns (see waiting.py), under a
+budget of memory, and the run's account says what waiting was predicted and what was measured.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -24,10 +27,11 @@ from ..archive.model import Spans
 from ..device.gpu import DeviceArray, Gpu
 from .means import RING_BYTES, TOGETHER
 from .pinned import Pinned
+from .waiting import copy_s_per_byte, waiting_s
 
 _MOST = 2
-_WORTH = 0.005  # of the time a map is read in: a ring that saves less is not taken
-_SAMPLE = 32  # rings whose times are measured
+_WORTH = 0.005  # of a thread's time for a turn: a ring that saves less is not taken
+_SAMPLE = 32  # turns whose times are measured
 _TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of them
 
 
@@ -37,21 +41,12 @@ def maps_of_ring(map_bytes: int, budget_bytes: int, threads: int) -> int:
     return max(min(room // map_bytes, TOGETHER), 1)
 
 
-def waiting_s(rings: int, threads: int, read_s: float, copy_s: float) -> float:
-    """Seconds that a thread waits before a ring, at most: all threads may be full at once.
-
-    read_s  a thread fills a ring;  copy_s  the link copies one
-    """
-    return max(threads * copy_s - (read_s if rings > 1 else 0.0), 0.0)
-
-
-def choose_rings(most: int, threads: int, read_s: float, copy_s: float) -> int:
+def choose_rings(most: int, threads: int, read_s: float | Sequence[float], copy_s: float) -> int:
     """The fewest rings of a thread, up to `most`, after which more would save next to nothing."""
+    reads_s = float(np.mean(read_s))
     for rings in range(1, most):
-        saved = waiting_s(rings, threads, read_s, copy_s) - waiting_s(
-            rings + 1, threads, read_s, copy_s
-        )
-        if saved <= _WORTH * read_s:
+        now, then = (waiting_s(r, threads, read_s, copy_s) for r in (rings, rings + 1))
+        if now - then <= _WORTH * (reads_s + now):
             return rings
     return most
 
@@ -82,6 +77,7 @@ class Ring:
     copied: Any
     free: Any  # after it has been unpacked
     busy: bool = False
+    sent_bytes: int = 0
     filled_s: float = 0.0
 
     @property
@@ -104,7 +100,10 @@ class Ring:
 
 @dataclass
 class Rings:
-    """The rings of all threads of a run, and the times that say how many of them are wanted."""
+    """The rings of all threads of a run, and the times that say how many of them are wanted.
+
+    `nbytes` of pinned memory are taken now, `most_bytes` were at most; `maps` are those of a ring.
+    """
 
     gpu: Gpu
     pinned: Pinned
@@ -112,13 +111,16 @@ class Rings:
     spans: Spans
     threads: int
     budget_bytes: int
-    wanted: int = _MOST
+    maps: int = 0
+    wanted: int = 1
     waited_s: float = 0.0
-    turns: int = 0
     nbytes: int = 0
     most_bytes: int = 0
+    _turns: Counter[int] = field(default_factory=Counter)  # by the rings that the thread had
+    _rings: list[Ring] = field(default_factory=list)
     _read_s: list[float] = field(default_factory=list)
     _copy_s: list[float] = field(default_factory=list)
+    _copied: list[int] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next(self, own: threading.local, nbytes: int) -> Ring:
@@ -131,10 +133,12 @@ class Rings:
             memory[:] = 0
             there = gpu.empty((nbytes,), np.uint8)
             mine.insert(0, Ring(memory, there, gpu.event(), gpu.event(), gpu.event()))
+            with self._lock:
+                self._rings.append(mine[0])
         else:
             mine.append(mine.pop(0))  # first comes the one that was sent the longest ago
         if mine[0].busy:
-            self._wait(mine[0])
+            self._wait(mine[0], len(mine))
         return mine[0]
 
     def send(self, ring: Ring, nbytes: int, stream: Any, filled_s: float) -> None:
@@ -143,7 +147,7 @@ class Rings:
         ring.begun.record(stream)
         self.gpu.upload(ring.there[:nbytes], ring.memory[:nbytes], stream)
         ring.copied.record(stream)
-        ring.busy, ring.filled_s = True, filled_s
+        ring.busy, ring.sent_bytes, ring.filled_s = True, nbytes, filled_s
 
     def assembly(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Zeroed host memory for parts of maps: pinned if the budget has it, else ordinary."""
@@ -154,47 +158,64 @@ class Rings:
         memory[:] = 0
         return memory
 
-    def dropped(self) -> None:
-        """Nobody has any of the memory given so far: a block has ended."""
-        with self._lock:
-            self.nbytes = 0
+    def give_back(self) -> None:
+        """No thread uses its rings any more, and the device has done with them."""
+        for ring in self._rings:
+            if ring.busy:
+                with suppress(Exception):  # after a failure, which has been raised before
+                    self._copied_at(ring)
+        self._rings.clear()
+        self.nbytes = 0
 
-    def report(self) -> dict[str, float | int]:
-        """What was chosen and why, for the run's account."""
-        times = self._times()
-        predicted = self.turns * waiting_s(self.wanted, self.threads, **times) if times else 0.0
+    def report(self) -> dict[str, float | int] | None:
+        """What was chosen and why, for the run's account; None where no ring was used again."""
+        if not self._read_s:
+            return None
+        copy_s = self._copy_of_ring_s()
+        predicted = sum(
+            turns * waiting_s(rings, self.threads, self._read_s, copy_s)
+            for rings, turns in self._turns.items()
+        )
         return {
-            "rings": self.wanted,
+            "rings": max(self._turns),
+            "maps": self.maps,
             "pinned_gb": round(self.most_bytes / 1e9, 3),
             "predicted_wait_s": round(predicted, 4),
             "measured_wait_s": round(self.waited_s, 4),
-            **{name: round(value, 6) for name, value in times.items()},
+            "read_s": round(float(np.median(self._read_s)), 6),
+            "copy_s": round(copy_s, 6),
         }
 
-    def _wait(self, ring: Ring) -> None:
+    def _wait(self, ring: Ring, rings: int) -> None:
         start = perf_counter()
         self.gpu.wait(ring.free)
         stop = perf_counter()
         ring.busy = False
-        begun, copied = self.clock.at(ring.begun), self.clock.at(ring.copied)
-        self.spans("device copy", begun, copied, ring.memory.nbytes)
+        copy_s = self._copied_at(ring)
         with self._lock:
-            self.turns += 1
+            self._turns[rings] += 1
             self.waited_s += stop - start
             if len(self._read_s) < _SAMPLE:
                 self._read_s.append(ring.filled_s)
-                self._copy_s.append(copied - begun)
+                self._copy_s.append(copy_s)
+                self._copied.append(ring.sent_bytes)
                 if len(self._read_s) == _SAMPLE:
                     most = self.budget_bytes // (self.threads * ring.memory.nbytes)
-                    most = max(min(most, _MOST), 1)
-                    self.wanted = choose_rings(most, self.threads, **self._times())
+                    self.wanted = choose_rings(
+                        max(min(most, _MOST), 1), self.threads, self._read_s,
+                        self._copy_of_ring_s(),
+                    )  # fmt: skip
 
-    def _times(self) -> dict[str, float]:
-        if not self._read_s:
-            return {}
-        return {
-            "read_s": float(np.median(self._read_s)), "copy_s": float(np.median(self._copy_s)),
-        }  # fmt: skip
+    def _copied_at(self, ring: Ring) -> float:
+        """Account for a copy; seconds between its events."""
+        begun = self.clock.at(ring.begun)
+        # Not from two times on the clock: they count thousandths of a second in few digits.
+        copy_s = self.gpu.seconds(ring.begun, ring.copied)
+        self.spans("device copy", begun, begun + copy_s, ring.sent_bytes)
+        return copy_s
+
+    def _copy_of_ring_s(self) -> float:
+        return copy_s_per_byte(self._copy_s, self._copied) * float(np.median(self._copied))
 
     def _afford(self, nbytes: int, sure: bool) -> bool:
         """Count bytes of pinned memory, unless they are too many (and not `sure` to be needed)."""
