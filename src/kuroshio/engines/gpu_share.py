@@ -1,0 +1,220 @@
+"""A device's share of a block: a stretch of its cells, with their keys, kernels and streams.
+
+With several devices every map is read once, on the host, and each device is sent its part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..archive.plan import Batch, Block
+from ..device.gpu import DeviceArray, Gpu, Kernel
+from ..kernels import fill, smooth
+from ..kernels.gpu import programs
+from ..kernels.gpu.windows import Buffers, GpuWindows, Job, blocks_of
+from .rings import Clock, Lane
+
+_THREADS = 256
+_LINE = 16  # bytes to which tables are aligned on the device
+_CELLS = 128  # to a multiple of which shares are cut: whole lines of memory, and pairs of cells
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Cells in memory, first and last plus one, and the cells of the grid that a share looks at."""
+
+    cells: slice
+    grid: slice
+
+
+def stretches(block: Block, cells: int, number: int) -> list[Stretch]:
+    """`cells` of a block cut into even shares; together they look at the whole grid."""
+    step = -(-cells // (number * _CELLS)) * _CELLS
+    edges = [*range(0, cells, step), cells]
+    starts = [_grid_cell(block, edge) for edge in edges[1:-1]]
+    grid_edges = [0, *starts, block.runs.grid_cells]
+    return [
+        Stretch(slice(edges[i], edges[i + 1]), slice(grid_edges[i], grid_edges[i + 1]))
+        for i in range(len(edges) - 1)
+    ]
+
+
+def places_of(block: Block) -> np.ndarray:
+    """(cell of the grid,) int32: where in a row it is kept, -1 for nowhere."""
+    places = np.full(block.runs.grid_cells, -1, np.int32)
+    for start, length, place in block.runs.table.tolist():
+        places[start : start + length] = np.arange(place, place + length)
+    return places
+
+
+class GpuShare:
+    """keys (row, cell) and out (statistic, day of a batch, cell) on the device.
+
+    places  of the grid's cells if maps come as they are stored, None if they come as keys
+    """
+
+    def __init__(
+        self, gpu: Gpu, clock: Clock, job: Job, stretch: Stretch, places: np.ndarray | None
+    ) -> None:
+        self.gpu, self.clock, self.stretch = gpu, clock, stretch
+        first, last = stretch.cells.start, stretch.cells.stop
+        self.job = replace(job, cells=last - first)
+        cells, keys = self.job.cells, job.keys
+        program = programs.rows_program(keys.kind)
+        with gpu.use():
+            self.keys: DeviceArray = gpu.zeros((job.rows, cells), keys.dtype)
+            self.out: DeviceArray = gpu.empty((job.statistics * job.days * cells,), np.float32)
+            self.reference: DeviceArray = gpu.zeros((cells,), np.float32)
+            self.copying, self.unpacking, self.computing, self.fetching = (
+                gpu.stream() for _ in range(4)
+            )
+            self.arrived, self.begun, self.computed, self.fetched = (gpu.event() for _ in range(4))
+            self.rows_kernels: Mapping[str, Kernel] = gpu.kernels(program.text, program.kernels)
+            self.places: DeviceArray = None
+            self.seen: DeviceArray = None  # oddities of codes, as bits of bulk
+            if places is not None:
+                mine = places[stretch.grid]
+                self.places = gpu.array(np.where(mine >= 0, mine - first, -1).astype(np.int32))
+                self.seen = gpu.zeros((1,), np.uint32)
+        self.windows: GpuWindows | None = None
+        self.tables_memory: DeviceArray = None
+
+    def compile(self) -> None:
+        with self.gpu.use():
+            self.windows = GpuWindows(self.gpu, self.job)
+
+    def lane(self, ring_maps: int, map_bytes: int) -> Lane:
+        """What a ring of so many maps needs here: `map_bytes` of each are this share's."""
+        gpu = self.gpu
+        with gpu.use():
+            memory = gpu.empty((ring_maps * map_bytes,), np.uint8)
+            return Lane(gpu, self.clock, memory, gpu.event(), gpu.event(), gpu.event())
+
+    # -- maps and rows to the device ------------------------------------------------------------
+
+    def clear(self, rows: Sequence[int]) -> None:
+        with self.gpu.use():
+            for row in rows:
+                self.gpu.clear(self.keys[row], self.unpacking)
+
+    def send(self, lane: Lane, maps: np.ndarray, table: np.ndarray, table_there_bytes: int) -> None:
+        """Begin to copy this share's part of maps and to unpack it to rows.
+
+        maps   uint8 (map, plane, cell of the grid) as stored, or keys (map, cell in memory)
+        table  MAP (map,), in front of `maps` in the same pinned memory
+        """
+
+    def upload_row(self, row: int, keys: np.ndarray) -> None:
+        """Begin to copy a row of keys (cell in memory,)."""
+        with self.gpu.use():
+            self.gpu.upload(self.keys[row], keys[self.stretch.cells], self.unpacking)
+
+    # -- computing ------------------------------------------------------------------------------
+
+    def launch(
+        self, batch: Batch, first: bool, kept: np.ndarray, reference: np.ndarray, seen: np.ndarray
+    ) -> None:
+        """Begin all of a batch, down to its results' way to the host.
+
+        kept (statistic, row, cell), reference (cell,) and seen (1,) are in pinned memory.
+        """
+        gpu = self.gpu
+        assert self.windows is not None
+        with gpu.use():
+            self.arrived.record(self.unpacking)
+            self.computing.wait_event(self.arrived)
+            self.begun.record(self.computing)
+            if batch.fills:
+                self._fill(batch)
+            if first:
+                self._refer(batch)
+            tables = self.windows.tables(batch.word_rows, batch.live, batch.first_word, batch.least)
+            runs = len(tables["runs"]) if "runs" in tables else 0
+            there = self._upload_tables(tables)
+            to = Buffers(self.keys, self.reference, self.out)
+            self.windows.launch(self.computing, to, there, batch.doys.size, runs, batch.live.size)
+            self.computed.record(self.computing)
+            self.fetching.wait_event(self.computed)
+            self._download(batch, kept)
+            if first:
+                gpu.download(reference[self.stretch.cells], self.reference, self.fetching)
+            if self.seen is not None:
+                gpu.download(seen, self.seen, self.fetching)
+            self.fetched.record(self.fetching)
+
+    def times(self) -> tuple[float, float, float]:
+        """When, on the host's clock, computing began and ended and the results had arrived."""
+        begun, computed, fetched = map(self.clock.at, (self.begun, self.computed, self.fetched))
+        return begun, computed, fetched
+
+    def close(self) -> None:
+        """Wait for what is under way, and give back all memory."""
+        for stream in (self.copying, self.unpacking, self.computing, self.fetching):
+            with suppress(Exception):  # after a failure, which has been raised before
+                stream.synchronize()
+        self.keys = self.out = self.reference = self.places = self.seen = None
+        self.windows = self.tables_memory = None
+        self.rows_kernels = {}
+
+    def _fill(self, batch: Batch) -> None:
+        rows, before, after = (table.astype(np.int32) for table in fill.tables(batch.fills))
+        there = self._upload_tables({"rows": rows, "before": before, "after": after})
+        self._on_rows(
+            "fill_gaps", self.computing, there["rows"], np.int32(rows.size), there["before"],
+            there["after"], np.int32(before.shape[1]),
+        )  # fmt: skip
+
+    def _refer(self, batch: Batch) -> None:
+        """Each cell's reference value, by the rule of smooth.reference_values."""
+        rows = smooth.reference_rows(batch.word_rows, batch.first_word, self.job.words)
+        there = self._upload_tables({"rows": rows.astype(np.int32)})
+        keys = self.job.keys
+        self._on_rows(
+            "find_references", self.computing, there["rows"], np.int32(rows.size),
+            np.float64(keys.scale), np.float64(keys.offset), self.reference,
+        )  # fmt: skip
+
+    def _on_rows(self, name: str, stream: Any, *args: Any) -> None:
+        """A kernel of rows.h on all cells."""
+        cells = self.job.cells
+        self.rows_kernels[name](
+            stream, blocks_of(cells, _THREADS), _THREADS,
+            (self.keys, np.int64(cells), np.int32(cells), *args),
+        )  # fmt: skip
+
+    def _upload_tables(self, tables: dict[str, np.ndarray]) -> dict[str, DeviceArray]:
+        """Small tables in one copy, on the stream that uses them."""
+        places, size = {}, 0
+        for name, table in tables.items():
+            places[name] = (size, size + table.nbytes)
+            size += -(-table.nbytes // _LINE) * _LINE
+        packed = np.zeros(max(size, _LINE), np.uint8)
+        for name, table in tables.items():
+            packed[slice(*places[name])] = np.ascontiguousarray(table).reshape(-1).view(np.uint8)
+        if self.tables_memory is None or self.tables_memory.shape[0] < packed.size:
+            self.tables_memory = self.gpu.empty((2 * packed.size,), np.uint8)
+        self.gpu.upload(self.tables_memory[: packed.size], packed, self.computing)
+        return {name: self.tables_memory[slice(*place)] for name, place in places.items()}
+
+    def _download(self, batch: Batch, kept: np.ndarray) -> None:
+        cells, days = self.job.cells, batch.doys.size
+        for statistic in range(len(kept)):
+            for day, row in enumerate(batch.result_rows.tolist()):
+                at = (statistic * days + day) * cells
+                self.gpu.download(
+                    kept[statistic, row, self.stretch.cells], self.out[at : at + cells],
+                    self.fetching,
+                )  # fmt: skip
+
+
+def _grid_cell(block: Block, cell: int) -> int:
+    """The cell of the grid that a cell in memory is."""
+    for start, length, place in block.runs.table.tolist():
+        if place <= cell < place + length:
+            return int(start + cell - place)
+    return block.runs.grid_cells  # beyond the last: padding
