@@ -175,6 +175,7 @@ class GpuBlock:
         self.rows_kernels = {}
         self.assembled.clear()
         self.parts.clear()
+        self.rings.dropped()
 
     # -- loading --------------------------------------------------------------------------------
 

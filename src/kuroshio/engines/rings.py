@@ -33,7 +33,7 @@ _TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of t
 
 def maps_of_ring(map_bytes: int, budget_bytes: int, threads: int) -> int:
     """Maps that a ring holds: few, so that two rings of every thread are within the budget."""
-    room = min(_RING_BYTES, budget_bytes // (_MOST * threads))
+    room = min(_RING_BYTES, budget_bytes // (_MOST * threads)) - _TABLE_BYTES
     return max(min(room // map_bytes, TOGETHER), 1)
 
 
@@ -82,6 +82,7 @@ class Ring:
     copied: Any
     free: Any  # after it has been unpacked
     busy: bool = False
+    sent_bytes: int = 0
     filled_s: float = 0.0
 
     @property
@@ -115,6 +116,8 @@ class Rings:
     waited_s: float = 0.0
     turns: int = 0
     nbytes: int = 0
+    most_bytes: int = 0
+    _firsts: int = 0  # threads that have a ring
     _read_s: list[float] = field(default_factory=list)
     _copy_s: list[float] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -123,7 +126,7 @@ class Rings:
         """The ring that a thread fills next with so many bytes of maps; `own` keeps a thread's."""
         mine: list[Ring] = own.__dict__.setdefault("rings", [])
         nbytes += _TABLE_BYTES
-        if len(mine) < self.wanted and self._afford(nbytes, sure=not mine):
+        if len(mine) < self.wanted and self._afford_ring(nbytes, first=not mine):
             gpu = self.gpu
             memory = gpu.pinned((nbytes,), np.uint8)
             memory[_TABLE_BYTES:].view(np.uint8)[:] = 0
@@ -141,16 +144,23 @@ class Rings:
         ring.begun.record(stream)
         self.gpu.upload(ring.there[:nbytes], ring.memory[:nbytes], stream)
         ring.copied.record(stream)
-        ring.busy, ring.filled_s = True, filled_s
+        ring.busy, ring.sent_bytes, ring.filled_s = True, nbytes, filled_s
 
     def assembly(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Zeroed host memory for parts of maps: pinned if the budget has it, else ordinary."""
         nbytes = int(np.prod(shape)) * dtype.itemsize
-        if not self._afford(nbytes, sure=False):
-            return np.zeros(shape, dtype)
+        with self._lock:
+            if self.nbytes + nbytes > self.budget_bytes:
+                return np.zeros(shape, dtype)
+            self._count(nbytes)
         memory = self.gpu.pinned(shape, dtype)
         memory[:] = 0
         return memory
+
+    def dropped(self) -> None:
+        """Nobody has any of the memory given so far: a block has ended."""
+        with self._lock:
+            self.nbytes = self._firsts = 0
 
     def report(self) -> dict[str, float | int]:
         """What was chosen and why, for the run's account."""
@@ -158,7 +168,7 @@ class Rings:
         predicted = self.turns * waiting_s(self.wanted, self.threads, **times) if times else 0.0
         return {
             "rings": self.wanted,
-            "pinned_gb": round(self.nbytes / 1e9, 3),
+            "pinned_gb": round(self.most_bytes / 1e9, 3),
             "predicted_wait_s": round(predicted, 4),
             "measured_wait_s": round(self.waited_s, 4),
             **{name: round(value, 6) for name, value in times.items()},
@@ -170,7 +180,7 @@ class Rings:
         stop = perf_counter()
         ring.busy = False
         begun, copied = self.clock.at(ring.begun), self.clock.at(ring.copied)
-        self.spans("device copy", begun, copied, ring.memory.nbytes)
+        self.spans("device copy", begun, copied, ring.sent_bytes)
         with self._lock:
             self.turns += 1
             self.waited_s += stop - start
@@ -189,10 +199,19 @@ class Rings:
             "read_s": float(np.median(self._read_s)), "copy_s": float(np.median(self._copy_s)),
         }  # fmt: skip
 
-    def _afford(self, nbytes: int, sure: bool) -> bool:
-        """Count bytes of pinned memory, unless they are too many (and not `sure` to be needed)."""
+    def _afford_ring(self, nbytes: int, first: bool) -> bool:
+        """Count a ring's bytes, unless it is a thread's second and they are too many.
+
+        Every thread must have a first one, also those that come late.
+        """
         with self._lock:
-            if self.nbytes + nbytes > self.budget_bytes and not sure:
+            if first:
+                self._firsts += 1
+            elif self.nbytes + nbytes * (1 + self.threads - self._firsts) > self.budget_bytes:
                 return False
-            self.nbytes += nbytes
+            self._count(nbytes)
             return True
+
+    def _count(self, nbytes: int) -> None:
+        self.nbytes += nbytes
+        self.most_bytes = max(self.most_bytes, self.nbytes)

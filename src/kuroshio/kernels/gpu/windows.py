@@ -84,7 +84,7 @@ class GpuWindows:
             q for q in range(len(job.quantiles)) if not any(q in way.numbers for way in self.lists)
         )
         self.planes: list[_PlanesWay] = []
-        if left or not self.lists:
+        if left:
             self.planes = self._planes(left, with_mean=not self.lists)
             self.lowest = gpu.empty((job.cells,), job.keys.dtype)
             self.tops = gpu.empty((job.cells,), np.uint8)
@@ -216,7 +216,7 @@ class _PlanesWay:
         kernels = gpu.kernels(program.text, program.kernels)
         self.extremes, self.kernel = (kernels[name] for name in program.kernels)
         self.spills = in_registers and self.kernel.local_bytes > 0
-        self.quantiles = gpu.array(np.array([job.quantiles[q] for q in numbers] or [0.0]))
+        self.quantiles = gpu.array(np.array([job.quantiles[q] for q in numbers]))
         cell_bytes = 4 * job.words * programs.word_size(job.keys.kind, planes[1])
         self.slice, self.memory = job.cells, None
         if not in_registers:
