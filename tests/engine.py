@@ -69,7 +69,7 @@ def archive_of(sample: strategies.Sample, splits: tuple[int, ...] = (), rows: in
 
 def compute(
     archive: Archive, request: Request, *, memory_bytes: int = PLENTY, threads: int = 2,
-    gpu: Gpu | None = None,
+    gpu: Gpu | None = None, pinned_bytes: int | None = None, devices: int = 1,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """The engine's results as float64 arrays: seas, thresh (percentile first), extras asked for."""
     opened_outputs = []
@@ -81,7 +81,8 @@ def compute(
 
     with pytest.MonkeyPatch.context() as patch:
         if gpu is not None:
-            patch.setattr(pipeline, "choose_engine", lambda *_: Choice(GpuEngine(gpu), "as asked"))
+            engine = GpuEngine([gpu] * devices, pinned_bytes)
+            patch.setattr(pipeline, "choose_engine", lambda *_: Choice(engine, "as asked"))
         pipeline.run(
             archive, request, opened, memory_bytes=memory_bytes, threads=threads,
             spans=lambda *_: None,

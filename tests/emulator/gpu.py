@@ -170,6 +170,12 @@ class EmulatedGpu:
             source = source.copy()
         stream.put(lambda: _copy(target, source))
 
+    def upload_parts(self, target: np.ndarray, source: np.ndarray, stream: Stream) -> None:
+        assert self._is_pinned(source)
+        assert source.strides[1] == source.itemsize == 1
+        assert target.size == source.size
+        stream.put(lambda: target.__setitem__(slice(None), source.reshape(-1)))
+
     def download(self, target: np.ndarray, source: np.ndarray, stream: Stream) -> None:
         assert target.flags.c_contiguous
         assert source.flags.c_contiguous

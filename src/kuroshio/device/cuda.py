@@ -212,6 +212,14 @@ class CupyGpu:
             stream.ptr,
         )  # fmt: skip
 
+    def upload_parts(self, target: DeviceArray, source: np.ndarray, stream: Any) -> None:
+        runtime = self._cupy.cuda.runtime
+        rows, width = source.shape
+        runtime.memcpy2DAsync(
+            target.data.ptr, width, source.ctypes.data, source.strides[0], width, rows,
+            runtime.memcpyHostToDevice, stream.ptr,
+        )  # fmt: skip
+
     def download(self, target: np.ndarray, source: DeviceArray, stream: Any) -> None:
         runtime = self._cupy.cuda.runtime
         runtime.memcpyAsync(

@@ -103,6 +103,10 @@ class Gpu(Protocol):
         """Begin to copy contiguous host memory (if it is not pinned, copy it)."""
         ...
 
+    def upload_parts(self, target: DeviceArray, source: np.ndarray, stream: Any) -> None:
+        """The same part of each row of pinned memory, (row, byte), side by side."""
+        ...
+
     def download(self, target: np.ndarray, source: DeviceArray, stream: Any) -> None: ...
 
     def kernels(self, text: str, names: Sequence[str]) -> Mapping[str, Kernel]:

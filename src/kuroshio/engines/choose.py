@@ -81,5 +81,4 @@ def _on_gpus(
 ) -> Choice:
     from .gpu import GpuEngine
 
-    used = tuple(gpus[:1])
-    return Choice(GpuEngine(used[0], pinned_bytes), why, used, auto)
+    return Choice(GpuEngine(gpus, pinned_bytes), why, tuple(gpus), auto)

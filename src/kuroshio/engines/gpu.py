@@ -1,7 +1,8 @@
-"""A GPU as an engine: what it may use, and its blocks."""
+"""GPUs as an engine: what they may use, and the blocks on them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..archive.plan import Block, Plan
@@ -13,7 +14,7 @@ from .protocol import BlockDevice
 
 if TYPE_CHECKING:
     from .gpu_block import GpuBlock
-    from .rings import Rings
+    from .rings import Clock, Rings
 
 PINNED_BYTES = 512 << 20  # of the host, unless the user says otherwise
 _SHARE = 0.85  # of the device's free memory for keys and results: kernels need some of their own
@@ -21,24 +22,30 @@ _KERNELS_BYTES = 1 << 30  # at most
 
 
 class GpuEngine:
-    """One device, its streams fed by the crew; see protocol.Engine."""
+    """Devices of one host, fed by the crew; see protocol.Engine.
+
+    Each has a stretch of the cells of every block, so that no file is read and no window computed
+    twice, however many there are.
+    """
 
     ahead = 1
 
-    def __init__(self, gpu: Gpu, pinned_bytes: int | None = None) -> None:
-        self.gpu = gpu
+    def __init__(self, gpus: Sequence[Gpu], pinned_bytes: int | None = None) -> None:
+        self.gpus = tuple(gpus)
         self.pinned_bytes = PINNED_BYTES if pinned_bytes is None else pinned_bytes
         self.tile_cells = tile_cells()
-        free = gpu.free_bytes()
-        self.device_bytes: int | None = int(max(free * _SHARE - _KERNELS_BYTES, free * _SHARE / 2))
+        free = min(gpu.free_bytes() for gpu in gpus)
+        usable = int(max(free * _SHARE - _KERNELS_BYTES, free * _SHARE / 2))
+        self.device_bytes: int | None = usable * len(self.gpus)
         self._rings: Rings | None = None
+        self._clocks: list[Clock] = []
         self._block: GpuBlock | None = None
         self._pinned: Pinned | None = None
 
     def begin(self, plan: Plan, threads: int) -> None:
         """Begin to pin memory for the rings of all threads and for results."""
         rings = min(2 * threads * min(TOGETHER * plan.row_bytes, RING_BYTES), self.pinned_bytes)
-        self._pinned = Pinned(self.gpu, rings + plan.memory_bytes - plan.key_bytes)
+        self._pinned = Pinned(self.gpus[0], rings + plan.memory_bytes - plan.key_bytes)
 
     def block(self, means: Means, block: Block) -> BlockDevice:
         from .gpu_block import GpuBlock  # with Numba
@@ -46,11 +53,11 @@ class GpuEngine:
 
         if self._rings is None:
             assert self._pinned is not None
+            self._clocks = [Clock(gpu) for gpu in self.gpus]
             self._rings = Rings(
-                self.gpu, self._pinned, Clock(self.gpu), means.spans, means.crew.threads,
-                self.pinned_bytes,
-            )  # fmt: skip
-        self._block = GpuBlock(means, block, self.gpu, self._rings)
+                self._pinned, means.spans, means.crew.threads, self.pinned_bytes
+            )
+        self._block = GpuBlock(means, block, self.gpus, self._clocks, self._rings)
         return self._block
 
     def rings_report(self) -> dict[str, Any] | None:
@@ -61,6 +68,7 @@ class GpuEngine:
         if self._block is not None:
             self._block.release()
         self._block = self._rings = None
+        self._clocks = []
         if self._pinned is not None:
             self._pinned.close()
             self._pinned = None

@@ -1,7 +1,7 @@
-"""A block on a GPU: keys and kernels there, smoothing and output on the host as for the processor.
+"""A block on GPUs: keys and kernels there, smoothing and output on the host as for the processor.
 
 Where every piece is a map of one day, each thread of the crew fills pinned memory of its own (its
-*rings*: see rings.py), which is copied to the device as soon as it is full. Shuffled 16-bit codes
+*rings*: see rings.py), which is copied to the devices as soon as it is full. Shuffled 16-bit codes
 go as they come out of the file and become keys there; other maps go as keys. Pieces that are parts
 of maps are put together in host memory first, a batch's at a time. Copies, kernels and downloads go
 on streams of their own: while a batch is computed the next is read and copied, and the one before
@@ -11,8 +11,8 @@ is smoothed and written.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from threading import Timer, local
 from time import perf_counter
 
@@ -23,98 +23,69 @@ from ..archive.decode import fill_code
 from ..archive.plan import Batch, Block, Load
 from ..archive.sea import ValueOnLand, whole_maps
 from ..device.cpu import Work
-from ..device.gpu import DeviceArray, Gpu, Kernel
+from ..device.gpu import Gpu
 from ..device.llvm import tile_cells
-from ..kernels import fill, smooth
-from ..kernels.gpu import programs
-from ..kernels.gpu.windows import MAP, Buffers, GpuWindows, Job, blocks_of
+from ..kernels import smooth
+from ..kernels.gpu.windows import MAP, Job
 from ..keys import NotCodes
 from ..request import statistics
+from .gpu_share import GpuShare, Part, Stretch, places_of, stretches
 from .means import Means, together
-from .rings import Ring, Rings, maps_of_ring
+from .rings import Clock, Lane, Rings, maps_of_ring
 
 _COMPILING_S = 0.5  # longer than taking kernels from the cache: the user should know
-_THREADS = 256
-_LINE = 16  # bytes to which tables are aligned on the device
 
 
 class GpuBlock:
-    """A block's buffers on the device and the host, and the steps of a batch.
+    """A block's shares, one for each device, and the steps of a batch on all of them.
 
-    keys (row, cell) and out (statistic, day of a batch, cell) on the device; results (statistic,
-    row, cell) in pinned memory, seen as (tile, statistic, row, cell of the tile).
+    results (statistic, row, cell) are in pinned memory, seen as (tile, statistic, row, cell of the
+    tile).
     """
 
     ahead = 1
 
-    def __init__(self, means: Means, block: Block, gpu: Gpu, rings: Rings) -> None:
-        self.means, self.block, self.gpu, self.rings = means, block, gpu, rings
-        self.clock = rings.clock
+    def __init__(
+        self, means: Means, block: Block, gpus: Sequence[Gpu], clocks: Sequence[Clock], rings: Rings
+    ) -> None:
+        self.means, self.block, self.rings = means, block, rings
         self.crew, self.spans = means.crew, means.spans
-        request, keys = means.needs.request, means.keys
-        tile = tile_cells()
+        archive, keys = means.needs.archive, means.keys
+        tile, pinned = tile_cells(), rings.pinned
         cells = block.tiles * tile
-        words, years = means.needs.windows.steps.shape[1:]
-        least = {int(n) for batch in block.batches for n in batch.least}
-        self.job = Job(
-            keys=keys,
-            quantiles=tuple(p / 100.0 for p in request.percentiles),
-            extras=tuple(request.extras),
-            words=words,
-            years=years,
-            step=means.needs.windows.words_per_offset,
-            rows=block.key_rows,
-            cells=cells,
-            days=max(batch.doys.size for batch in block.batches),
-            fewest=least.pop() if len(least) == 1 else 0,
-        )
-        number = len(statistics(request))
-        with gpu.use():
-            self.keys = gpu.zeros((block.key_rows, cells), keys.dtype)
-            self.out = gpu.empty((number * self.job.days * cells,), np.float32)
-            self.device_reference = gpu.zeros((cells,), np.float32)
-            self.copying, self.unpacking, self.computing, self.fetching = (
-                gpu.stream() for _ in range(4)
-            )
-            self.begun, self.computed, self.fetched = (gpu.event() for _ in range(3))
-        kept = rings.pinned.take((number, block.result_rows, cells), np.float32)
+        job = _job(means, block, cells)
+        kept = pinned.take((job.statistics, block.result_rows, cells), np.float32)
         self.results = np.lib.stride_tricks.as_strided(
             kept,
-            (block.tiles, number, block.result_rows, tile),
+            (block.tiles, job.statistics, block.result_rows, tile),
             (tile * kept.itemsize, *kept.strides[:2], kept.itemsize),
         )
         self.kept = kept
-        self.reference = rings.pinned.take((cells,), np.float32)
-        self.windows: GpuWindows | None = None  # compiled while the first pieces are read
-        program = programs.rows_program(keys.kind)
-        with gpu.use():
-            self.rows_kernels: Mapping[str, Kernel] = gpu.kernels(program.text, program.kernels)
-        self.tables_memory: DeviceArray | None = None
-        archive = means.needs.archive
+        self.reference = pinned.take((cells,), np.float32)
+
         self.maps = whole_maps(archive)
         # Codes as they come, where the block is the whole grid and no map would be sent twice.
         self.raw = self.maps and block.runs.grid_cells == archive.grid.cells
         self.raw = self.raw and means.reader.alike(archive.pieces)
-        self.map_bytes = (
-            2 * archive.grid.cells if self.raw else block.stride_cells * keys.dtype.itemsize
-        )
+        row_bytes = archive.grid.cells if self.raw else block.stride_cells * keys.dtype.itemsize
+        self.map_bytes = row_bytes * (2 if self.raw else 1)
         self.ring_maps = maps_of_ring(self.map_bytes, rings.budget_bytes, self.crew.threads)
         rings.maps = self.ring_maps
-        self.places: DeviceArray = None
-        self.seen: DeviceArray = None  # oddities of codes, as bits of bulk
-        self.seen_here = rings.pinned.take((1,), np.uint32)
-        if self.raw:
-            self.places = gpu.array(_places(block))
-            self.seen = gpu.zeros((1,), np.uint32)
+        places = places_of(block) if self.raw else None
+        cut = stretches(block, cells, len(gpus))
+        self.seen = pinned.take((len(cut),), np.uint32)
+        self.shares: list[GpuShare] = []
+        for gpu, clock, stretch in zip(gpus, clocks, cut, strict=False):  # few cells, fewer devices
+            part = self._part(stretch, row_bytes, alone=len(cut) == 1)
+            self.shares.append(GpuShare(gpu, clock, job, stretch, part, places))
         self.own = local()  # a thread's maps in pinned memory
         self.assembled = self._assembly()  # one is filled while the other is copied
         self.parts: deque[np.ndarray] = deque()  # filled or being filled, not yet copied
 
     def start(self, batch: Batch, first: bool) -> list[Work]:
         compiling = [self.crew.start(self._compile, [()])] if first else []
-        with self.gpu.use():
-            for row in batch.clear:
-                self.gpu.clear(self.keys[row], self.unpacking)
+        for share in self.shares:
+            share.clear(batch.clear)
         if self.maps:
             groups = together(batch.loads, self.ring_maps)
             return [*compiling, self.crew.start(self._load_maps, [(some,) for some in groups])]
@@ -127,63 +98,46 @@ class GpuBlock:
         ]
 
     def launch(self, batch: Batch, first: bool) -> None:
-        gpu, _job = self.gpu, self.job
-        assert self.windows is not None
-        with gpu.use():
-            if not self.maps:
-                self._upload_assembled(batch)
-            arrived = gpu.event()
-            arrived.record(self.unpacking)
-            self.computing.wait_event(arrived)
-            self.begun.record(self.computing)
-            if batch.fills:
-                self._fill(batch)
-            if first:
-                self._refer(batch)
-            tables = self.windows.tables(batch.word_rows, batch.live, batch.first_word, batch.least)
-            runs = len(tables["runs"]) if "runs" in tables else 0
-            there = self._upload_tables(tables)
-            to = Buffers(self.keys, self.device_reference, self.out)
-            self.windows.launch(self.computing, to, there, batch.doys.size, runs, batch.live.size)
-            self.computed.record(self.computing)
-            self.fetching.wait_event(self.computed)
-            self._download(batch, first)
-            self.fetched.record(self.fetching)
+        if not self.maps:
+            self._upload_assembled(batch)
+        for i, share in enumerate(self.shares):
+            share.launch(batch, first, self.kept, self.reference, self.seen[i : i + 1])
 
     def settle(self, batch: Batch) -> None:
         start = perf_counter()
-        self.gpu.wait(self.fetched)
+        for share in self.shares:
+            share.gpu.wait(share.fetched)
         self.spans("wait", start, perf_counter(), 0)
-        if self.raw and self.seen_here[0] & bulk.STRAY:
+        seen = int(np.bitwise_or.reduce(self.seen)) if self.raw else 0
+        if seen & bulk.STRAY:
             raise ValueOnLand
-        if self.raw and self.seen_here[0] & bulk.LOST:
+        if seen & bulk.LOST:
             raise NotCodes
-        begun, computed, fetched = map(self.clock.at, (self.begun, self.computed, self.fetched))
-        cells = self.job.cells
-        self.spans(
-            "device compute", begun, computed, batch.live.size * cells * self.keys.dtype.itemsize
-        )
-        self.spans("device fetch", computed, fetched, 4 * len(self.kept) * batch.doys.size * cells)
+        for share in self.shares:
+            begun, computed, fetched = share.times()
+            keys, cells = self.means.keys, share.job.cells
+            self.spans(
+                "device compute", begun, computed, batch.live.size * cells * keys.dtype.itemsize
+            )
+            nbytes = self.kept.itemsize * len(self.kept) * batch.doys.size * cells
+            self.spans("device fetch", computed, fetched, nbytes)
 
     def release(self) -> None:
-        """Results and reference are still being read; all that is on the device is not."""
-        for stream in (self.copying, self.unpacking, self.computing, self.fetching):
-            with suppress(Exception):  # after a failure, which has been raised before
-                stream.synchronize()
+        """Results and reference are still being read; all that is on the devices is not."""
+        for share in self.shares:
+            share.close()
+        self.shares = []
         self.own = local()
         self.rings.give_back()
-        self.keys = self.out = self.device_reference = None
-        self.windows = self.tables_memory = self.places = self.seen = None
-        self.rows_kernels = {}
         self.assembled.clear()
         self.parts.clear()
 
     # -- loading --------------------------------------------------------------------------------
 
     def _load_maps(self, loads: Sequence[Load]) -> None:
-        """Maps into the next of this thread's rings, and from there to rows on the device."""
+        """Maps into the next of this thread's rings, and from there to rows on the devices."""
         reader, number = self.means.reader, len(loads)
-        ring = self.rings.next(self.own, self.ring_maps * self.map_bytes)
+        ring = self.rings.next(self.own, self.ring_maps * self.map_bytes, self._lanes)
         start = perf_counter()
         table = np.zeros(number, MAP)
         table["row"] = [load.rows[0] for load in loads]
@@ -201,33 +155,24 @@ class GpuBlock:
         gone = table["row"][missing]
         table["row"][missing] = -1
         ring.write_table(table)
-        filled_s = perf_counter() - start
-        with self.gpu.use():
-            for row in gone[gone >= 0].tolist():
-                self.gpu.clear(self.keys[row], self.unpacking)
-            self.rings.send(ring, number * self.map_bytes, self.copying, filled_s)
-            self.unpacking.wait_event(ring.copied)
-            self._unpack(ring, number)
-            ring.free.record(self.unpacking)
+        self.rings.sent(ring, perf_counter() - start)
+        for share, lane in zip(self.shares, ring.lanes, strict=True):
+            share.clear(gone[gone >= 0].tolist())
+            share.send(ring, lane, number)
         self.means.have_read(number)
 
-    def _unpack(self, ring: Ring, number: int) -> None:
-        cells = np.int32(self.job.cells)
-        stride = np.int64(self.job.cells)
-        if self.raw:
-            grid = np.int32(self.block.runs.grid_cells)
-            self.rows_kernels["unpack_maps"](
-                self.unpacking, blocks_of(int(grid), _THREADS), _THREADS,
-                (ring.maps_there, np.int32(number), grid, self.places, ring.table_there, self.keys,
-                 stride, self.seen),
-            )  # fmt: skip
+    def _lanes(self) -> list[Lane]:
+        return [share.lane(self.ring_maps) for share in self.shares]
+
+    def _part(self, stretch: Stretch, row_bytes: int, alone: bool) -> Part:
+        if alone:
+            mine = slice(0, row_bytes)
+        elif self.raw:
+            mine = stretch.grid
         else:
-            map_stride = np.int64(self.map_bytes // self.means.keys.dtype.itemsize)
-            self.rows_kernels["place_maps"](
-                self.unpacking, blocks_of(int(cells), _THREADS), _THREADS,
-                (ring.maps_there, map_stride, np.int32(number), cells, ring.table_there, self.keys,
-                 stride),
-            )  # fmt: skip
+            size = self.means.keys.dtype.itemsize
+            mine = slice(stretch.cells.start * size, stretch.cells.stop * size)
+        return Part(2 if self.raw else 1, row_bytes, mine)
 
     def _load_part(self, load: Load, new: dict[int, int], memory: np.ndarray) -> None:
         rows = tuple(new[row] if row >= 0 else -1 for row in load.rows)
@@ -237,7 +182,8 @@ class GpuBlock:
     def _upload_assembled(self, batch: Batch) -> None:
         memory = self.parts.popleft()
         for row, place in _rows_of(batch).items():
-            self.gpu.upload(self.keys[row], memory[place, : self.job.cells], self.unpacking)
+            for share in self.shares:
+                share.upload_row(row, memory[place])
 
     def _assembly(self) -> deque[np.ndarray]:
         """Where pieces are not whole maps, (row, cell) memory for a batch's new rows, twice."""
@@ -247,61 +193,14 @@ class GpuBlock:
         shape = (rows, self.block.stride_cells)
         return deque(self.rings.assembly(shape, self.means.keys.dtype) for _ in range(2))
 
-    # -- computing ------------------------------------------------------------------------------
-
-    def _fill(self, batch: Batch) -> None:
-        rows, before, after = (table.astype(np.int32) for table in fill.tables(batch.fills))
-        there = self._upload_tables({"rows": rows, "before": before, "after": after})
-        self.rows_kernels["fill_gaps"](
-            self.computing, blocks_of(self.job.cells, _THREADS), _THREADS,
-            (self.keys, np.int64(self.job.cells), np.int32(self.job.cells), there["rows"],
-             np.int32(rows.size), there["before"], there["after"], np.int32(before.shape[1])),
-        )  # fmt: skip
-
-    def _refer(self, batch: Batch) -> None:
-        """Each cell's reference value, by the rule of smooth.reference_values."""
-        rows = smooth.reference_rows(batch.word_rows, batch.first_word, self.job.words)
-        there = self._upload_tables({"rows": rows.astype(np.int32)})
-        keys = self.means.keys
-        self.rows_kernels["find_references"](
-            self.computing, blocks_of(self.job.cells, _THREADS), _THREADS,
-            (self.keys, np.int64(self.job.cells), np.int32(self.job.cells), there["rows"],
-             np.int32(rows.size), np.float64(keys.scale), np.float64(keys.offset),
-             self.device_reference),
-        )  # fmt: skip
-
-    def _upload_tables(self, tables: dict[str, np.ndarray]) -> dict[str, DeviceArray]:
-        """Small tables in one copy, on the stream that uses them."""
-        places, size = {}, 0
-        for name, table in tables.items():
-            places[name] = (size, size + table.nbytes)
-            size += -(-table.nbytes // _LINE) * _LINE
-        packed = np.zeros(max(size, _LINE), np.uint8)
-        for name, table in tables.items():
-            packed[slice(*places[name])] = np.ascontiguousarray(table).reshape(-1).view(np.uint8)
-        if self.tables_memory is None or self.tables_memory.shape[0] < packed.size:
-            self.tables_memory = self.gpu.empty((2 * packed.size,), np.uint8)
-        self.gpu.upload(self.tables_memory[: packed.size], packed, self.computing)
-        return {name: self.tables_memory[slice(*place)] for name, place in places.items()}
-
-    def _download(self, batch: Batch, first: bool) -> None:
-        cells, days = self.job.cells, batch.doys.size
-        for statistic in range(len(self.kept)):
-            for day, row in enumerate(batch.result_rows.tolist()):
-                at = (statistic * days + day) * cells
-                self.gpu.download(
-                    self.kept[statistic, row], self.out[at : at + cells], self.fetching
-                )
-        if first:
-            self.gpu.download(self.reference, self.device_reference, self.fetching)
-        if self.raw:
-            self.gpu.download(self.seen_here, self.seen, self.fetching)
+    # -- compiling ------------------------------------------------------------------------------
 
     def _compile(self) -> None:
-        """Kernels of the device and of the smoothing, while the first pieces are read."""
+        """Kernels of the devices and of the smoothing, while the first pieces are read."""
         start = perf_counter()
-        with self._said(), self.gpu.use():
-            self.windows = GpuWindows(self.gpu, self.job)
+        with self._said():
+            for share in self.shares:
+                share.compile()
             nothing = np.zeros((0, 1), np.int64)
             smooth.running_mean(
                 self.results, 0, nothing, self.reference, self.block.runs.table, 0, 0,
@@ -323,12 +222,24 @@ class GpuBlock:
             self.means.progress("compile", 1, 1)
 
 
-def _places(block: Block) -> np.ndarray:
-    """(cell of the grid,) int32: where in a row it is kept, -1 for nowhere."""
-    places = np.full(block.runs.grid_cells, -1, np.int32)
-    for start, length, place in block.runs.table.tolist():
-        places[start : start + length] = np.arange(place, place + length)
-    return places
+def _job(means: Means, block: Block, cells: int) -> Job:
+    request = means.needs.request
+    words, years = means.needs.windows.steps.shape[1:]
+    least = {int(n) for batch in block.batches for n in batch.least}
+    job = Job(
+        keys=means.keys,
+        quantiles=tuple(p / 100.0 for p in request.percentiles),
+        extras=tuple(request.extras),
+        words=words,
+        years=years,
+        step=means.needs.windows.words_per_offset,
+        rows=block.key_rows,
+        cells=cells,
+        days=max(batch.doys.size for batch in block.batches),
+        fewest=least.pop() if len(least) == 1 else 0,
+    )
+    assert job.statistics == len(statistics(request))
+    return job
 
 
 def _rows_of(batch: Batch) -> dict[int, int]:

@@ -17,7 +17,7 @@ from ..device.gpu import DeviceArray, Gpu, Kernel
 from ..kernels import fill, smooth
 from ..kernels.gpu import programs
 from ..kernels.gpu.windows import Buffers, GpuWindows, Job, blocks_of
-from .rings import Clock, Lane
+from .rings import TABLE_BYTES, Clock, Lane, Ring
 
 _THREADS = 256
 _LINE = 16  # bytes to which tables are aligned on the device
@@ -30,6 +30,23 @@ class Stretch:
 
     cells: slice
     grid: slice
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which bytes of a map in a ring are a share's: the same ones of each of its planes."""
+
+    planes: int
+    row_bytes: int  # of a plane
+    bytes: slice
+
+    @property
+    def map_bytes(self) -> int:
+        return self.planes * (self.bytes.stop - self.bytes.start)
+
+    @property
+    def whole(self) -> bool:
+        return self.map_bytes == self.planes * self.row_bytes
 
 
 def stretches(block: Block, cells: int, number: int) -> list[Stretch]:
@@ -55,13 +72,15 @@ def places_of(block: Block) -> np.ndarray:
 class GpuShare:
     """keys (row, cell) and out (statistic, day of a batch, cell) on the device.
 
+    part    what of a map comes here
     places  of the grid's cells if maps come as they are stored, None if they come as keys
     """
 
     def __init__(
-        self, gpu: Gpu, clock: Clock, job: Job, stretch: Stretch, places: np.ndarray | None
-    ) -> None:
-        self.gpu, self.clock, self.stretch = gpu, clock, stretch
+        self, gpu: Gpu, clock: Clock, job: Job, stretch: Stretch, part: Part,
+        places: np.ndarray | None,
+    ) -> None:  # fmt: skip
+        self.gpu, self.clock, self.stretch, self.part = gpu, clock, stretch, part
         first, last = stretch.cells.start, stretch.cells.stop
         self.job = replace(job, cells=last - first)
         cells, keys = self.job.cells, job.keys
@@ -88,12 +107,12 @@ class GpuShare:
         with self.gpu.use():
             self.windows = GpuWindows(self.gpu, self.job)
 
-    def lane(self, ring_maps: int, map_bytes: int) -> Lane:
-        """What a ring of so many maps needs here: `map_bytes` of each are this share's."""
+    def lane(self, ring_maps: int) -> Lane:
+        """What a ring of so many maps needs here."""
         gpu = self.gpu
         with gpu.use():
-            memory = gpu.empty((ring_maps * map_bytes,), np.uint8)
-            return Lane(gpu, self.clock, memory, gpu.event(), gpu.event(), gpu.event())
+            there = gpu.empty((TABLE_BYTES + ring_maps * self.part.map_bytes,), np.uint8)
+            return Lane(gpu, self.clock, there, gpu.event(), gpu.event(), gpu.event())
 
     # -- maps and rows to the device ------------------------------------------------------------
 
@@ -102,12 +121,39 @@ class GpuShare:
             for row in rows:
                 self.gpu.clear(self.keys[row], self.unpacking)
 
-    def send(self, lane: Lane, maps: np.ndarray, table: np.ndarray, table_there_bytes: int) -> None:
-        """Begin to copy this share's part of maps and to unpack it to rows.
+    def send(self, ring: Ring, lane: Lane, number: int) -> None:
+        """Begin to copy this share's part of a ring's maps, and to unpack it to rows."""
+        gpu, part = self.gpu, self.part
+        lane.sent_bytes = TABLE_BYTES + number * part.map_bytes
+        with gpu.use():
+            lane.begun.record(self.copying)
+            if part.whole:
+                nbytes = lane.sent_bytes
+                gpu.upload(lane.there[:nbytes], ring.memory[:nbytes], self.copying)
+            else:
+                gpu.upload(lane.table, ring.memory[:TABLE_BYTES], self.copying)
+                planes = ring.maps[: number * part.planes * part.row_bytes]
+                planes = planes.reshape(-1, part.row_bytes)[:, part.bytes]
+                gpu.upload_parts(lane.maps[: planes.size], planes, self.copying)
+            lane.copied.record(self.copying)
+            self.unpacking.wait_event(lane.copied)
+            self._unpack(lane, number)
+            lane.free.record(self.unpacking)
 
-        maps   uint8 (map, plane, cell of the grid) as stored, or keys (map, cell in memory)
-        table  MAP (map,), in front of `maps` in the same pinned memory
-        """
+    def _unpack(self, lane: Lane, number: int) -> None:
+        cells, width = self.job.cells, self.part.map_bytes // self.part.planes
+        if self.places is not None:
+            self.rows_kernels["unpack_maps"](
+                self.unpacking, blocks_of(width, _THREADS), _THREADS,
+                (lane.maps, np.int32(number), np.int32(width), self.places, lane.table, self.keys,
+                 np.int64(cells), self.seen),
+            )  # fmt: skip
+        else:
+            self.rows_kernels["place_maps"](
+                self.unpacking, blocks_of(cells, _THREADS), _THREADS,
+                (lane.maps, np.int64(width // self.job.keys.dtype.itemsize), np.int32(number),
+                 np.int32(cells), lane.table, self.keys, np.int64(cells)),
+            )  # fmt: skip
 
     def upload_row(self, row: int, keys: np.ndarray) -> None:
         """Begin to copy a row of keys (cell in memory,)."""

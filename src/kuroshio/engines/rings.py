@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -32,12 +32,12 @@ from .waiting import copy_s_per_byte, waiting_s
 _MOST = 2
 _WORTH = 0.005  # of a thread's time for a turn: a ring that saves less is not taken
 _SAMPLE = 32  # turns whose times are measured
-_TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of them
+TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of them
 
 
 def maps_of_ring(map_bytes: int, budget_bytes: int, threads: int) -> int:
     """Maps that a ring holds: few, so that two rings of every thread are within the budget."""
-    room = min(RING_BYTES, budget_bytes // (_MOST * threads)) - _TABLE_BYTES
+    room = min(RING_BYTES, budget_bytes // (_MOST * threads)) - TABLE_BYTES
     return max(min(room // map_bytes, TOGETHER), 1)
 
 
@@ -68,34 +68,43 @@ class Clock:
 
 
 @dataclass
-class Ring:
-    """Maps in pinned memory with a table of them, its likeness on the device, and what goes on."""
+class Lane:
+    """A ring's likeness on one device, of what of it goes there, and the copy."""
 
-    memory: np.ndarray  # uint8: the table, and then the maps
-    there: DeviceArray
+    gpu: Gpu
+    clock: Clock
+    there: DeviceArray  # uint8: the table, and then maps
     begun: Any
     copied: Any
-    free: Any  # after it has been unpacked
-    busy: bool = False
+    free: Any  # after they have been unpacked
     sent_bytes: int = 0
+
+    @property
+    def table(self) -> DeviceArray:
+        return self.there[:TABLE_BYTES]
+
+    @property
+    def maps(self) -> DeviceArray:
+        return self.there[TABLE_BYTES:]
+
+
+@dataclass
+class Ring:
+    """Maps in pinned memory, and what is known of their way to the devices."""
+
+    memory: np.ndarray  # uint8: a table of the maps, and then the maps
+    lanes: Sequence[Lane]
+    busy: bool = False
     filled_s: float = 0.0
 
     @property
     def maps(self) -> np.ndarray:
         """uint8, one after the other."""
-        return self.memory[_TABLE_BYTES:]
+        return self.memory[TABLE_BYTES:]
 
     def write_table(self, table: np.ndarray) -> None:
         raw = np.ascontiguousarray(table).reshape(-1).view(np.uint8)
         self.memory[: raw.size] = raw
-
-    @property
-    def table_there(self) -> DeviceArray:
-        return self.there[:_TABLE_BYTES]
-
-    @property
-    def maps_there(self) -> DeviceArray:
-        return self.there[_TABLE_BYTES:]
 
 
 @dataclass
@@ -105,9 +114,7 @@ class Rings:
     `nbytes` of pinned memory are taken now, `most_bytes` were at most; `maps` are those of a ring.
     """
 
-    gpu: Gpu
     pinned: Pinned
-    clock: Clock
     spans: Spans
     threads: int
     budget_bytes: int
@@ -116,6 +123,7 @@ class Rings:
     waited_s: float = 0.0
     nbytes: int = 0
     most_bytes: int = 0
+    _firsts: int = 0  # threads that have a ring
     _turns: Counter[int] = field(default_factory=Counter)  # by the rings that the thread had
     _rings: list[Ring] = field(default_factory=list)
     _read_s: list[float] = field(default_factory=list)
@@ -123,16 +131,19 @@ class Rings:
     _copied: list[int] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def next(self, own: threading.local, nbytes: int) -> Ring:
-        """The ring that a thread fills next with so many bytes of maps; `own` keeps a thread's."""
+    def next(
+        self, own: threading.local, nbytes: int, lanes: Callable[[], Sequence[Lane]]
+    ) -> Ring:
+        """The ring that a thread fills next with so many bytes of maps; `own` keeps a thread's.
+
+        lanes  makes those of a new ring
+        """
         mine: list[Ring] = own.__dict__.setdefault("rings", [])
-        nbytes += _TABLE_BYTES
-        if len(mine) < self.wanted and self._afford(nbytes, sure=not mine):
-            gpu = self.gpu
+        nbytes += TABLE_BYTES
+        if len(mine) < self.wanted and self._afford_ring(nbytes, first=not mine):
             memory = self.pinned.take((nbytes,), np.uint8)
             memory[:] = 0
-            there = gpu.empty((nbytes,), np.uint8)
-            mine.insert(0, Ring(memory, there, gpu.event(), gpu.event(), gpu.event()))
+            mine.insert(0, Ring(memory, lanes()))
             with self._lock:
                 self._rings.append(mine[0])
         else:
@@ -141,31 +152,30 @@ class Rings:
             self._wait(mine[0], len(mine))
         return mine[0]
 
-    def send(self, ring: Ring, nbytes: int, stream: Any, filled_s: float) -> None:
-        """Begin to copy so many bytes of maps, after `filled_s` of filling; then record `free`."""
-        nbytes += _TABLE_BYTES
-        ring.begun.record(stream)
-        self.gpu.upload(ring.there[:nbytes], ring.memory[:nbytes], stream)
-        ring.copied.record(stream)
-        ring.busy, ring.sent_bytes, ring.filled_s = True, nbytes, filled_s
+    def sent(self, ring: Ring, filled_s: float) -> None:
+        """A ring that took `filled_s` to fill is on its way on all lanes."""
+        ring.busy, ring.filled_s = True, filled_s
 
     def assembly(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Zeroed host memory for parts of maps: pinned if the budget has it, else ordinary."""
         nbytes = int(np.prod(shape)) * dtype.itemsize
-        if not self._afford(nbytes, sure=False):
-            return np.zeros(shape, dtype)
+        with self._lock:
+            if self.nbytes + nbytes > self.budget_bytes:
+                return np.zeros(shape, dtype)
+            self._count(nbytes)
         memory = self.pinned.take(shape, dtype)
         memory[:] = 0
         return memory
 
     def give_back(self) -> None:
-        """No thread uses its rings any more, and the device has done with them."""
+        """A block has ended: no thread uses its rings, and the devices have done with them."""
         for ring in self._rings:
             if ring.busy:
                 with suppress(Exception):  # after a failure, which has been raised before
                     self._copied_at(ring)
         self._rings.clear()
-        self.nbytes = 0
+        with self._lock:
+            self.nbytes = self._firsts = 0
 
     def report(self) -> dict[str, float | int] | None:
         """What was chosen and why, for the run's account; None where no ring was used again."""
@@ -188,17 +198,18 @@ class Rings:
 
     def _wait(self, ring: Ring, rings: int) -> None:
         start = perf_counter()
-        self.gpu.wait(ring.free)
+        for lane in ring.lanes:
+            lane.gpu.wait(lane.free)
         stop = perf_counter()
         ring.busy = False
-        copy_s = self._copied_at(ring)
+        copy_s, nbytes = self._copied_at(ring)
         with self._lock:
             self._turns[rings] += 1
             self.waited_s += stop - start
             if len(self._read_s) < _SAMPLE:
                 self._read_s.append(ring.filled_s)
                 self._copy_s.append(copy_s)
-                self._copied.append(ring.sent_bytes)
+                self._copied.append(nbytes)
                 if len(self._read_s) == _SAMPLE:
                     most = self.budget_bytes // (self.threads * ring.memory.nbytes)
                     self.wanted = choose_rings(
@@ -206,22 +217,33 @@ class Rings:
                         self._copy_of_ring_s(),
                     )  # fmt: skip
 
-    def _copied_at(self, ring: Ring) -> float:
-        """Account for a copy; seconds between its events."""
-        begun = self.clock.at(ring.begun)
-        # Not from two times on the clock: they count thousandths of a second in few digits.
-        copy_s = self.gpu.seconds(ring.begun, ring.copied)
-        self.spans("device copy", begun, begun + copy_s, ring.sent_bytes)
-        return copy_s
+    def _copied_at(self, ring: Ring) -> tuple[float, int]:
+        """Account for the copies; seconds between the events of the longest, and its bytes."""
+        longest = (0.0, 0)
+        for lane in ring.lanes:
+            begun = lane.clock.at(lane.begun)
+            # Not from two times on the clock: they count thousandths of a second in few digits.
+            copy_s = lane.gpu.seconds(lane.begun, lane.copied)
+            self.spans("device copy", begun, begun + copy_s, lane.sent_bytes)
+            longest = max(longest, (copy_s, lane.sent_bytes))
+        return longest
 
     def _copy_of_ring_s(self) -> float:
         return copy_s_per_byte(self._copy_s, self._copied) * float(np.median(self._copied))
 
-    def _afford(self, nbytes: int, sure: bool) -> bool:
-        """Count bytes of pinned memory, unless they are too many (and not `sure` to be needed)."""
+    def _afford_ring(self, nbytes: int, first: bool) -> bool:
+        """Count a ring's bytes, unless it is a thread's second and they are too many.
+
+        Every thread must have a first one, also those that come late.
+        """
         with self._lock:
-            if self.nbytes + nbytes > self.budget_bytes and not sure:
+            if first:
+                self._firsts += 1
+            elif self.nbytes + nbytes * (1 + self.threads - self._firsts) > self.budget_bytes:
                 return False
-            self.nbytes += nbytes
-            self.most_bytes = max(self.most_bytes, self.nbytes)
+            self._count(nbytes)
             return True
+
+    def _count(self, nbytes: int) -> None:
+        self.nbytes += nbytes
+        self.most_bytes = max(self.most_bytes, self.nbytes)
