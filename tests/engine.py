@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -69,7 +70,7 @@ def archive_of(sample: strategies.Sample, splits: tuple[int, ...] = (), rows: in
 
 def compute(
     archive: Archive, request: Request, *, memory_bytes: int = PLENTY, threads: int = 2,
-    gpu: Gpu | None = None, pinned_bytes: int | None = None, devices: int = 1,
+    gpu: Gpu | Sequence[Gpu] | None = None, pinned_bytes: int | None = None,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """The engine's results as float64 arrays: seas, thresh (percentile first), extras asked for."""
     opened_outputs = []
@@ -81,7 +82,7 @@ def compute(
 
     with pytest.MonkeyPatch.context() as patch:
         if gpu is not None:
-            engine = GpuEngine([gpu] * devices, pinned_bytes)
+            engine = GpuEngine(gpu if isinstance(gpu, Sequence) else [gpu], pinned_bytes)
             patch.setattr(pipeline, "choose_engine", lambda *_: Choice(engine, "as asked"))
         pipeline.run(
             archive, request, opened, memory_bytes=memory_bytes, threads=threads,

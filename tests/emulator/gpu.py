@@ -93,17 +93,28 @@ class EmulatedGpu:
     the names of kernels that have run.
     """
 
-    name, model, wave_size = "emulated:0", "an emulated device", 32
+    model, wave_size = "an emulated device", 32
 
     def __init__(
-        self, memory_bytes: int = 1 << 32, shared_bytes: int = 227 << 10, failing: str = ""
-    ) -> None:
+        self, memory_bytes: int = 1 << 32, shared_bytes: int = 227 << 10, failing: str = "",
+        beside: EmulatedGpu | None = None,
+    ) -> None:  # fmt: skip
         self.memory_bytes, self.shared_bytes, self.failing = memory_bytes, shared_bytes, failing
         self.lock = threading.RLock()
         self.live: dict[int, tuple[bool, int, int]] = {}
         self.most_pinned_bytes = 0
         self.ran: list[str] = []
         self._numbers = count()
+        self.host: list[EmulatedGpu] = beside.host if beside else []  # all devices of one host
+        self.name = f"emulated:{len(self.host)}"
+        self.host.append(self)
+
+    @classmethod
+    def several(cls, number: int) -> list[EmulatedGpu]:
+        """Devices of one host: what one has pinned is pinned for all."""
+        gpus = [cls()]
+        gpus += [cls(beside=gpus[0]) for _ in range(number - 1)]
+        return gpus
 
     def use(self) -> AbstractContextManager[Any]:
         return nullcontext()
@@ -190,7 +201,8 @@ class EmulatedGpu:
         at = array.ctypes.data
         return any(
             pinned and start <= at < start + nbytes
-            for pinned, start, nbytes in list(self.live.values())
+            for gpu in self.host
+            for pinned, start, nbytes in list(gpu.live.values())
         )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from .gpu import DeviceArray, GpuError
 from .names import gpu_name
 
+_PORTABLE = 1  # of cudaHostAlloc, hipHostMalloc: pinned for all devices
 _OLDEST = (7, 0)  # compute capability that the kernels are tested for
 _OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation and hipErrorOutOfMemory
 _EXTRAS = {"cuda": "kuroshio[cuda13] or kuroshio[cuda12]", "hip": "kuroshio[rocm]"}
@@ -174,7 +175,7 @@ class CupyGpu:
         try:
             with self.use():
                 memory = cuda.PinnedMemoryPointer(
-                    cuda.PinnedMemory(max(count * dtype.itemsize, 1)), 0
+                    cuda.PinnedMemory(max(count * dtype.itemsize, 1), _PORTABLE), 0
                 )
         except cuda.runtime.CUDARuntimeError as problem:
             if problem.status != _OUT_OF_MEMORY:

@@ -54,9 +54,7 @@ class GpuEngine:
         if self._rings is None:
             assert self._pinned is not None
             self._clocks = [Clock(gpu) for gpu in self.gpus]
-            self._rings = Rings(
-                self._pinned, means.spans, means.crew.threads, self.pinned_bytes
-            )
+            self._rings = Rings(self._pinned, means.spans, means.crew.threads, self.pinned_bytes)
         self._block = GpuBlock(means, block, self.gpus, self._clocks, self._rings)
         return self._block
 

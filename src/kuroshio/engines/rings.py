@@ -131,9 +131,7 @@ class Rings:
     _copied: list[int] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def next(
-        self, own: threading.local, nbytes: int, lanes: Callable[[], Sequence[Lane]]
-    ) -> Ring:
+    def next(self, own: threading.local, nbytes: int, lanes: Callable[[], Sequence[Lane]]) -> Ring:
         """The ring that a thread fills next with so many bytes of maps; `own` keeps a thread's.
 
         lanes  makes those of a new ring
