@@ -37,16 +37,16 @@ class Engine(CpuEngine):
     made: list[Engine]
     fails_at = ""
 
-    def __init__(self, gpu, pinned_bytes) -> None:
+    def __init__(self, gpus, pinned_bytes) -> None:
         super().__init__()
-        self.gpu, self.pinned_bytes, self.launches, self.closed = gpu, pinned_bytes, 0, 0
+        self.gpus, self.pinned_bytes, self.launches, self.closed = gpus, pinned_bytes, 0, 0
         self.made.append(self)
         self._fail("init")
 
     def _fail(self, at: str) -> None:
         if at == self.fails_at:
             if at == "compile":
-                self.gpu.kernels("text", ["a"])
+                self.gpus[0].kernels("text", ["a"])
             raise GpuError(f"It failed at {at}.", "Do this.")
 
     def begin(self, plan, threads) -> None:
@@ -127,7 +127,8 @@ def test_what_was_asked_for_is_taken(engine):
             choice = choose_engine(name, 123, SMALL)  # however small the job
             assert (choice.device, choice.model, choice.why) == (name, "Fake 1000", "as asked")
             assert not choice.auto
-            assert (choice.engine.gpu.name, choice.engine.pinned_bytes) == (name, 123)
+            assert [gpu.name for gpu in choice.engine.gpus] == [name]
+            assert choice.engine.pinned_bytes == 123
             assert choice.line == f"Device: {name} (Fake 1000), as asked"
     with cupy_is(fake_cupy(hip=True)):
         assert choose_engine("hip:all", None, SMALL).device == "hip:0"
