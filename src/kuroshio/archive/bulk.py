@@ -32,7 +32,6 @@ _OPEN, _PREAD, _CLOSE, _ERRNO, _CLOCK, _INFLATE = range(6)
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
 _FINE, _UNREADABLE, _SHORT, _DAMAGED, _OTHER_SIZE = range(5)
 _EINTR = errno.EINTR
-_TOO_SMALL = 3  # libdeflate: the output does not fit
 LOST, STRAY = 1, 2  # what keys can be: a code without one, a value on what was taken for land
 
 
@@ -155,8 +154,7 @@ def _problem(path: str, what: int, detail: int, size: int) -> BadFile:
     if what == _SHORT:
         return BadFile(path, "it ends before its data does")
     if what == _OTHER_SIZE:
-        held = f"more than {size}" if detail > size else str(detail)
-        return BadFile(path, f"a chunk holds {held} bytes instead of {size}")
+        return BadFile(path, f"a chunk holds {detail} bytes instead of {size}")
     return BadFile(path, "its compressed data is damaged")
 
 
@@ -244,11 +242,9 @@ def _read_one(
     seconds[1] += _now(functions, clock) - middle
     if result == 0 and got[0] == raw.size:
         return True
-    if result == _TOO_SMALL:
-        state[i, 0], state[i, 1] = _OTHER_SIZE, raw.size + 1
-    elif result == 0:
+    if result == 0:
         state[i, 0], state[i, 1] = _OTHER_SIZE, got[0]
-    else:
+    else:  # or more comes out of it than there is room for
         state[i, 0] = _DAMAGED
     return False
 
