@@ -76,14 +76,15 @@ def turns(gpu, rng, *, budget: int, of_threads: int, each: int) -> tuple[Rings, 
     own = threading.local()
 
     def fill(mine: int) -> None:
-        for turn in range(each):
-            ring = all_rings.next(own, nbytes)
-            ring.maps[:] = sent[mine, turn]
-            ring.write_table(np.array([mine, turn]))
-            all_rings.send(ring, nbytes, copying, 1e-3)
-            unpacking.wait_event(ring.copied)
-            gpu.download(came[mine, turn], ring.maps_there, unpacking)
-            ring.free.record(unpacking)
+        with gpu.use():
+            for turn in range(each):
+                ring = all_rings.next(own, nbytes)
+                ring.maps[:] = sent[mine, turn]
+                ring.write_table(np.array([mine, turn]))
+                all_rings.send(ring, nbytes, copying, 1e-3)
+                unpacking.wait_event(ring.copied)
+                gpu.download(came[mine, turn], ring.maps_there, unpacking)
+                ring.free.record(unpacking)
 
     hands = [threading.Thread(target=fill, args=(mine,)) for mine in range(of_threads)]
     for hand in hands:
