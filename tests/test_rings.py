@@ -16,6 +16,7 @@ from emulator import EmulatedGpu
 from engine import archive_of, compute
 from kuroshio.device.gpu import GpuError
 from kuroshio.engines import rings
+from kuroshio.engines.gpu import GpuEngine
 from kuroshio.engines.means import TOGETHER
 from kuroshio.engines.rings import Clock, Rings, choose_rings, maps_of_ring, waiting_s
 from kuroshio.request import Request
@@ -76,14 +77,15 @@ def turns(gpu, rng, *, budget: int, of_threads: int, each: int) -> tuple[Rings, 
     own = threading.local()
 
     def fill(mine: int) -> None:
-        for turn in range(each):
-            ring = all_rings.next(own, nbytes)
-            ring.maps[:] = sent[mine, turn]
-            ring.write_table(np.array([mine, turn]))
-            all_rings.send(ring, nbytes, copying, 1e-3)
-            unpacking.wait_event(ring.copied)
-            gpu.download(came[mine, turn], ring.maps_there, unpacking)
-            ring.free.record(unpacking)
+        with gpu.use():
+            for turn in range(each):
+                ring = all_rings.next(own, nbytes)
+                ring.maps[:] = sent[mine, turn]
+                ring.write_table(np.array([mine, turn]))
+                all_rings.send(ring, nbytes, copying, 1e-3)
+                unpacking.wait_event(ring.copied)
+                gpu.download(came[mine, turn], ring.maps_there, unpacking)
+                ring.free.record(unpacking)
 
     hands = [threading.Thread(target=fill, args=(mine,)) for mine in range(of_threads)]
     for hand in hands:
@@ -168,6 +170,21 @@ def test_all_memory_is_given_back(maps, memory_bytes):
     assert np.isfinite(found["thresh"]).any()
     assert gpu.most_pinned_bytes > 0
     assert left(gpu) == []
+
+
+@pytest.mark.parametrize("maps", [True, False])
+def test_the_device_is_empty_when_a_block_begins(maps, monkeypatch):
+    gpu, held, block = EmulatedGpu(), [], GpuEngine.block
+
+    def begin(*args):
+        held.append(gpu.held_bytes(pinned=False))
+        return block(*args)
+
+    monkeypatch.setattr(GpuEngine, "block", begin)
+    archive, request = small(np.random.default_rng(), maps=maps)
+    compute(archive, request, gpu=gpu, memory_bytes=30_000)
+    assert len(held) > 2
+    assert held == [0] * len(held)
 
 
 @pytest.mark.parametrize("maps", [True, False])
