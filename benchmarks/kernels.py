@@ -141,51 +141,45 @@ class Problem:
         self.read_kernel((132 * 16,), (256,), (part, np.int64(part.size // 8), self.nothing))
 
     def ways(self) -> dict[str, Way]:
-        found = {}
+        """Sorted lists, two launches, and bit planes, which follow a pass for extremes."""
+        windows = programs.Windows(WORDS, YEARS, (0,), 1, True, 0)
         full = WORDS * YEARS
         k = full - int((full - 1) * QUANTILE)
+        pairs, block = self.cells // 2, programs.BLOCK
         table = cp.asarray(programs.row_table(self.host_rows))
-        for block in (64, 32):
-            program = programs.lists_program(
-                WORDS, YEARS, 1, max(k, YEARS), True, {0: k}, block, True, False
-            )
+        run = cp.array([[0, self.days, 0]], cp.int32)
+        again = cp.zeros(-(-pairs // block), cp.uint8)
+        args = (
+            self.keys, np.uint32(2 * self.cells), np.int32(pairs), table, run, np.int32(1),
+            np.int32(self.days), self.least, self.quantiles, np.float64(KEYS.scale),
+            np.float64(KEYS.offset), self.reference, self.results, again,
+        )  # fmt: skip
+        shared = programs.lists_shared_bytes(WORDS, max(k, YEARS))
+        lists = []
+        for moves in (False, True):
+            program = programs.lists_program(windows, [k], max(k, YEARS), True, moves, 1)
             kernel = self.gpu.kernels(program.text, program.kernels)["windows_by_lists"]
-            run = cp.array([[0, self.days, 0]], cp.int32)
-            pairs = self.cells // 2
-            args = (
-                self.keys, np.uint32(2 * self.cells), np.int32(pairs), table, run, np.int32(1),
-                np.int32(self.days), self.least, self.quantiles, np.float64(KEYS.scale),
-                np.float64(KEYS.offset), self.reference, self.results, None,
-            )  # fmt: skip
-            shared = 4 * block * (WORDS * max(k, YEARS) + 3 * WORDS)
-            found[f"lists {block}"] = Way(kernel, -(-pairs // block), block, args, shared)
-        for planes, block, where in (
-            (16, 64, "shared"), (12, 64, "shared"), (12, 128, "shared"), (12, 64, "registers"),
-            (16, 128, "memory"),
-        ):  # fmt: skip
-            program = programs.planes_program(
-                AFFINE16, WORDS, YEARS, 1, planes, block, where == "registers"
-            )
+            lists.append(Way(kernel, -(-pairs // block), block, args, shared))
+        found: dict[str, Way] = {"lists": Both(*lists, before=lambda: again.fill(0))}
+        for planes, in_registers in ((12, True), (16, False)):
+            program = programs.planes_program(AFFINE16, windows, (0, planes), in_registers)
             kernels = self.gpu.kernels(program.text, program.kernels)
-            size = WORDS * (planes + 2)
-            memory = cp.zeros(size * self.cells, cp.uint32) if where == "memory" else None
+            size = WORDS * programs.word_size(AFFINE16, planes)
+            memory = None if in_registers else cp.zeros(size * self.cells, cp.uint32)
             args = (
-                self.keys, np.int64(self.cells), np.int32(self.cells), self.rows, self.first,
-                np.int32(self.days), self.least, self.lowest, self.tops, self.quantiles,
-                np.float64(KEYS.scale), np.float64(KEYS.offset), self.reference, self.results, None,
-                memory,
+                self.keys, np.int64(self.cells), np.int32(self.cells), np.int32(0),
+                np.int32(self.cells), self.rows, self.first, np.int32(self.days), self.least,
+                self.lowest, self.tops, self.quantiles, np.float64(KEYS.scale),
+                np.float64(KEYS.offset), self.reference, self.results, memory,
             )  # fmt: skip
             extremes = Way(
                 kernels["extremes"], -(-self.cells // 256), 256,
                 (self.keys, np.int64(self.cells), np.int32(self.cells), self.live,
                  np.int32(self.live.size), self.lowest, self.tops),
             )  # fmt: skip
-            windows = Way(
-                kernels["windows_by_planes"], -(-self.cells // block), block, args,
-                size * 4 * block if where == "shared" else 0,
-                extremes_registers=kernels["extremes"].registers,
-            )  # fmt: skip
-            found[f"planes {planes} {where} {block}"] = Both(extremes, windows)
+            way = Way(kernels["windows_by_planes"], -(-self.cells // block), block, args)
+            where = "registers" if in_registers else "memory"
+            found[f"planes {planes} in {where}"] = Both(extremes, way)
         return found
 
     def check(self, name: str) -> None:
@@ -201,11 +195,12 @@ class Problem:
 
 
 class Both(Way):
-    def __init__(self, first: Way, second: Way) -> None:
-        self.first, self.second = first, second
-        self.facts = second.facts
+    def __init__(self, first: Way, second: Way, before=lambda: None) -> None:
+        self.first, self.second, self.before = first, second, before
+        self.facts = {"first": first.facts, "second": second.facts}
 
     def run(self) -> None:
+        self.before()
         self.first.run()
         self.second.run()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -88,12 +89,14 @@ def _devices() -> list:
 
 
 @pytest.fixture(scope="session", params=_devices())
-def gpu(request) -> Gpu:
+def gpu(request) -> Iterator[Gpu]:
     """A device to run kernels on: tests that use it run on every one there is."""
     name, why_none = request.param
     if why_none:
         pytest.skip(why_none)
-    return EmulatedGpu() if name == "emulated" else cuda.by_name(name)
+    device = EmulatedGpu() if name == "emulated" else cuda.by_name(name)
+    with device.use():
+        yield device
 
 
 @pytest.fixture(scope="session")

@@ -71,7 +71,7 @@ def archive_of(sample: strategies.Sample, splits: tuple[int, ...] = (), rows: in
 def compute(
     archive: Archive, request: Request, *, memory_bytes: int = PLENTY, threads: int = 2,
     gpu: Gpu | Sequence[Gpu] | None = None, pinned_bytes: int | None = None,
-    skip_bad: bool = False,
+    device_bytes: int | None = None, skip_bad: bool = False,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """The engine's results as float64 arrays: seas, thresh (percentile first), extras asked for."""
     opened_outputs = []
@@ -84,6 +84,7 @@ def compute(
     with pytest.MonkeyPatch.context() as patch:
         if gpu is not None:
             engine = GpuEngine(gpu if isinstance(gpu, Sequence) else [gpu], pinned_bytes)
+            engine.device_bytes = device_bytes or engine.device_bytes
             patch.setattr(pipeline, "choose_engine", lambda *_: Choice(engine, "as asked"))
         pipeline.run(
             archive, request, opened, memory_bytes=memory_bytes, threads=threads,

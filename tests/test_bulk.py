@@ -325,7 +325,7 @@ def test_without_the_library_files_are_read_one_by_one(monkeypatch, problem):
     def fail():
         raise problem("nothing there")
 
-    monkeypatch.setattr(bulk, "_libdeflate", fail)
+    monkeypatch.setattr(bulk, "libdeflate", fail)
     assert bulk._functions.__wrapped__() is None
 
 

@@ -29,11 +29,20 @@ INLINE double value_between(double key, Scaling how) {
     return (key - (double)(1ull << (KEY_BITS - 1))) * how.scale + how.offset;
 }
 
+// A float32 as it is: CuPy has compilers take its subnormal numbers for zero (results that small,
+// below 1.2e-38, still come out as zero).
+INLINE double widened(u32 bits) {
+    const u64 sign = (u64)(bits >> 31) << 63, digits = bits & 0x7fffffu;
+    const u32 exponent = bits >> 23 & 0xffu;
+    if (exponent == 0) return double_of(bits_of(exact((u32)digits) * 0x1p-149) | sign);
+    return double_of(sign | (u64)(exponent == 255 ? 2047 : exponent + 896) << 52 | digits << 29);
+}
+
 INLINE double value_of(Wide key, Scaling how) {
 #if KEY_BITS != 64 && AFFINE
     return value_between(exact(key), how);
 #elif KIND == FLOAT32
-    return (double)float_of(key >> 31 ? key ^ 0x80000000u : ~key);
+    return widened(key >> 31 ? key ^ 0x80000000u : ~key);
 #else
     return double_of(key >> 63 ? key ^ (1ull << 63) : ~key);
 #endif
