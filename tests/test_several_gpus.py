@@ -18,6 +18,7 @@ from engine import archive_of, compute
 from kuroshio.archive.model import Archive, ByteRange
 from kuroshio.archive.plan import Block
 from kuroshio.archive.sea import Runs
+from kuroshio.engines.gpu import GpuEngine
 from kuroshio.engines.gpu_share import places_of, stretches
 from kuroshio.request import Request
 
@@ -26,6 +27,7 @@ REQUEST = Request(
     (2000, 2001), (50.0, 90.0), half_width=1, doys=tuple(range(60, 75)), extras=("count", "std")
 )
 UNPACKS = {"as stored": "unpack_maps", "as keys": "place_maps", "in parts": None}
+FEW_ROWS = 115_200  # bytes of a device: rows are soon taken again
 few = settings(max_examples=6, deadline=None, phases=(Phase.explicit, Phase.generate))
 
 
@@ -93,6 +95,19 @@ def check(gpu, archive: Archive, way: str, number: int, **how) -> list:
     return gpus
 
 
+@pytest.fixture
+def begun(monkeypatch) -> list:
+    """Of each run of a GPU's engine that begins, also anew, the number of its devices."""
+    runs, begin = [], GpuEngine.begin
+
+    def count(engine, *args):
+        runs.append(len(engine.gpus))
+        begin(engine, *args)
+
+    monkeypatch.setattr(GpuEngine, "begin", count)
+    return runs
+
+
 # Land that begins and ends just where two shares meet, or a little before or after it.
 AT_THE_CUT = [(252, 400), (248, 400), (256, 400), (257, 321), (120, 392), (0, 256), (384, 640)]
 
@@ -126,12 +141,13 @@ def test_several_devices_give_the_bits_of_one(gpu, folder, way, seed, number, sh
 
 @pytest.mark.parametrize("way", ["as stored", "as keys"])
 @pytest.mark.parametrize(("first", "last"), AT_THE_CUT)
-def test_land_where_shares_meet(gpu, tmp_path, way, first, last):
+def test_land_where_shares_meet(gpu, tmp_path, begun, way, first, last):
     land = np.zeros(640, bool)
     land[first:last] = True
     sample = sample_of(np.random.default_rng(), (20, 32), land)
     for number in (2, 3):
         check(gpu, archive_in(way, sample, tmp_path), way, number)
+    assert begun == [2, 1, 3, 1]  # none had to begin anew
 
 
 @pytest.mark.parametrize("way", UNPACKS)
@@ -152,18 +168,19 @@ def test_blocks_are_shared_anew(tmp_path, way):
 
 
 @pytest.mark.parametrize("way", ["as stored", "as keys"])
-@pytest.mark.parametrize("cell", [130, 270, 300, 639])
-def test_a_value_on_land_is_seen_by_whichever_device_has_it(gpu, tmp_path, way, cell):
+@pytest.mark.parametrize("cell", [128, 287, 512, 575])
+def test_a_value_on_land_is_seen_by_whichever_device_has_it(gpu, tmp_path, begun, way, cell):
     """And the run begins anew with all cells."""
     land = np.zeros(640, bool)
-    land[124:320] = land[600:] = True
+    land[124:320] = land[500:600] = True
     sample = sample_of(np.random.default_rng(), (20, 32), land)
-    sample.stored.reshape(-1, 640)[70, cell] = 1234  # not on a day that was sampled
+    sample.stored.reshape(-1, 640)[68:78, cell] = 1234  # not on a day that was sampled
     check(gpu, archive_in(way, sample, tmp_path), way, 2)
+    assert begun == [2, 2, 1, 1]
 
 
 @pytest.mark.parametrize("cell", [0, 319, 639])
-def test_a_code_without_a_key_is_seen_by_whichever_device_has_it(gpu, tmp_path, cell):
+def test_a_code_without_a_key_is_seen_by_whichever_device_has_it(gpu, tmp_path, begun, cell):
     """And the run begins anew with wider keys."""
     sample = sample_of(np.random.default_rng(), (20, 32), np.zeros(640, bool))
     sample.stored.reshape(-1, 640)[68:78, cell] = -32768  # not on a day that was sampled
@@ -171,6 +188,7 @@ def test_a_code_without_a_key_is_seen_by_whichever_device_has_it(gpu, tmp_path, 
     found = compute(stored(sample, tmp_path / "maps"), REQUEST, gpu=gpus)
     assert_same(found, compute(stored(sample, tmp_path / "maps"), REQUEST, gpu=gpu))
     assert found["thresh"].reshape(2, -1, 640)[:, :, cell].min() < -5  # others are -1 and more
+    assert begun == [2, 2, 1, 1]
     if isinstance(gpu, EmulatedGpu):
         assert all({"unpack_maps", "place_maps"} <= set(device.ran) for device in gpus)
 
@@ -187,7 +205,7 @@ def test_a_map_that_cannot_be_read_is_missing_on_all(gpu, tmp_path, way):
         pieces = [p if i == 66 else plain[i] for i, p in enumerate(pieces)]
     archive = replace(archive, pieces=tuple(pieces))
     gpus = several(gpu, 2)
-    found = compute(archive, REQUEST, gpu=gpus, skip_bad=True)
+    found = compute(archive, REQUEST, gpu=gpus, skip_bad=True, device_bytes=FEW_ROWS)
     gone = replace(sample, stored=sample.stored.copy())
     gone.stored[66] = -999
     assert_same(found, compute(stored(gone, tmp_path / "gone"), REQUEST, gpu=gpu))
@@ -196,6 +214,17 @@ def test_a_map_that_cannot_be_read_is_missing_on_all(gpu, tmp_path, way):
     np.testing.assert_array_equal(fewer, sample.stored[66] != -999)
     if isinstance(gpu, EmulatedGpu):
         assert all(UNPACKS[way] in device.ran for device in gpus)
+
+
+@pytest.mark.parametrize("way", UNPACKS)
+def test_a_day_that_is_absent_is_missing_on_all(gpu, tmp_path, way):
+    sample = sample_of(np.random.default_rng(), (20, 32), np.zeros(640, bool))
+    there = np.ones(sample.days.size, bool)
+    there[[66, 67, 435]] = False
+    part = replace(
+        sample, values=sample.values[there], days=sample.days[there], stored=sample.stored[there]
+    )
+    check(gpu, archive_in(way, part, tmp_path), way, 2, device_bytes=FEW_ROWS)
 
 
 # -- how cells are shared --------------------------------------------------------------------------
