@@ -13,6 +13,7 @@ import pytest
 
 from kuroshio.device import cuda
 
+PORTABLE = 1  # cudaHostAllocPortable: pinned for all devices
 NO_DEVICE, OUT_OF_MEMORY, BUSY, ILLEGAL = 100, 2, 46, 700
 _SAYS = {
     NO_DEVICE: "cudaErrorNoDevice: no CUDA-capable device is detected",
@@ -49,6 +50,10 @@ def fake_cupy(
             raise CUDARuntimeError(refuses)
         return bytearray(nbytes)
 
+    def pinned_memory(nbytes: int, flags: int) -> object:
+        assert flags == PORTABLE
+        return memory(nbytes)
+
     def memory_info() -> tuple[int, int]:
         if busy:
             raise CUDARuntimeError(BUSY)
@@ -74,7 +79,7 @@ def fake_cupy(
             is_hip=hip, getDeviceCount=device_count, CUDARuntimeError=CUDARuntimeError,
             getDeviceProperties=lambda _: facts, memGetInfo=memory_info,
         ),
-        Device=Device, Memory=memory, PinnedMemory=memory,
+        Device=Device, Memory=memory, PinnedMemory=pinned_memory,
         MemoryPointer=lambda held, _: held, PinnedMemoryPointer=lambda held, _: held,
         compiler=SimpleNamespace(CompileException=CompileException),
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from kuroshio.device.gpu import GpuError
 from kuroshio.engines.choose import choose_engine
 from kuroshio.engines.cpu import CpuEngine
 from kuroshio.engines.worth import GPU_START_S, Task, gpu_saves_s
+from kuroshio.terminal import _sharing
 
 SMALL = Task(cells=6, doys=365, words=11, key_bytes=2, threads=2)
 LARGE = Task(cells=1440 * 720, doys=365, words=11, key_bytes=2, threads=2)
@@ -37,16 +39,16 @@ class Engine(CpuEngine):
     made: list[Engine]
     fails_at = ""
 
-    def __init__(self, gpu, pinned_bytes) -> None:
+    def __init__(self, gpus, pinned_bytes) -> None:
         super().__init__()
-        self.gpu, self.pinned_bytes, self.launches, self.closed = gpu, pinned_bytes, 0, 0
+        self.gpus, self.pinned_bytes, self.launches, self.closed = gpus, pinned_bytes, 0, 0
         self.made.append(self)
         self._fail("init")
 
     def _fail(self, at: str) -> None:
         if at == self.fails_at:
             if at == "compile":
-                self.gpu.kernels("text", ["a"])
+                self.gpus[0].kernels("text", ["a"])
             raise GpuError(f"It failed at {at}.", "Do this.")
 
     def begin(self, plan, threads) -> None:
@@ -127,10 +129,16 @@ def test_what_was_asked_for_is_taken(engine):
             choice = choose_engine(name, 123, SMALL)  # however small the job
             assert (choice.device, choice.model, choice.why) == (name, "Fake 1000", "as asked")
             assert not choice.auto
-            assert (choice.engine.gpu.name, choice.engine.pinned_bytes) == (name, 123)
+            assert [gpu.name for gpu in choice.engine.gpus] == [name]
+            assert choice.engine.pinned_bytes == 123
             assert choice.line == f"Device: {name} (Fake 1000), as asked"
     with cupy_is(fake_cupy(hip=True)):
         assert choose_engine("hip:all", None, SMALL).device == "hip:0"
+    with cupy_is(fake_cupy(count=3)):
+        choice = choose_engine("cuda:all", None, SMALL)
+        assert choice.device == "cuda:0, cuda:1, cuda:2"
+        assert [gpu.name for gpu in choice.engine.gpus] == ["cuda:0", "cuda:1", "cuda:2"]
+        assert choice.line == "Device: cuda:0, cuda:1, cuda:2 (Fake 1000), as asked"
 
 
 def test_auto_takes_a_gpu_that_pays(engine):
@@ -235,6 +243,32 @@ def test_the_plan_shows_the_device(years, gpu):
     assert ["why this device", "as asked"] in rows
     said = run_here("plan", years, "--baseline", 2001, 2002, "--device", "cpu").out
     assert "device model" not in said
+
+
+SHARED = "2 devices share the cells evenly; every file is read once (read amplification 1.00)"
+
+
+def test_several_devices_say_how_they_share(years, output, engine):
+    with cupy_is(fake_cupy(count=2)):
+        lines = climatology(years, output, "--doys", "1:3", "--device", "cuda:all").out.splitlines()
+        assert "s on cuda:0, cuda:1, " in lines[0]
+        assert lines[1:3] == ["Device: cuda:0, cuda:1 (Fake 1000), as asked", SHARED]
+        plan = ["plan", years, "--baseline", 2001, 2002, "--device"]
+        assert json.loads(run_here(*plan, "cuda:all", "--json").out)["sharing"] == SHARED
+        assert "how they share" in run_here(*plan, "cuda:all").out
+        assert json.loads(run_here(*plan, "cuda:1", "--json").out)["sharing"] is None
+        assert "how they share" not in run_here(*plan, "cuda:1").out
+        alone = climatology(years, output, "--doys", "1:3", "--device", "cuda:1", "--overwrite")
+        assert "share the cells" not in alone.out
+
+
+@pytest.mark.parametrize(("times", "said"), [(1.004, "once"), (1.006, "no "), (2.5, "no ")])
+def test_reading_more_than_once_is_not_called_once(times, said):
+    told = _sharing(SimpleNamespace(gpus=("a", "b", "c")), SimpleNamespace(amplification=times))
+    assert told.startswith("3 devices share the cells evenly; ")
+    assert ("every file is read once" in told) == (said == "once")
+    assert ("no file is read more often than for one" in told) == (said != "once")
+    assert f"(read amplification {times:.2f})" in told
 
 
 # -- a GPU that was asked for and cannot be used ---------------------------------------------------

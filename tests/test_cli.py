@@ -59,7 +59,7 @@ def test_what_is_slow_to_import_waits_until_it_is_wanted(years, tmp_path):
         "def load(*_):\n"
         "    print(*sys.modules, flush=True)\n"
         "    os._exit(0)\n"
-        "Reader._inflate = load\n"
+        "Reader._inflate = Reader.load_together = load\n"
     )
     loaded = set(run("climatology", years, "-q", "-o", output, code=code).out.split())
     assert "numba" in loaded
@@ -144,8 +144,8 @@ def test_plan_reads_no_data_and_writes_nothing(years, tmp_path, monkeypatch):
     def fetch(*_: object) -> None:
         pytest.fail("data was read")
 
-    monkeypatch.setattr("kuroshio.archive.read.Reader.load", fetch)
-    monkeypatch.setattr("kuroshio.archive.read.fetch", fetch)
+    for how in ("Reader.load", "Reader.load_together", "Reader.inflate_together", "fetch"):
+        monkeypatch.setattr(f"kuroshio.archive.read.{how}", fetch)
     monkeypatch.chdir(tmp_path)
     assert run_here("plan", years, *BASELINE).status == 0
     assert left_over(tmp_path) == []

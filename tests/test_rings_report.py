@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator import EmulatedGpu
-from kuroshio.engines.rings import Clock, Rings, choose_rings
+from feeding import Fed
+from kuroshio.engines.rings import choose_rings
 from kuroshio.engines.waiting import copy_s_per_byte, waiting_s
 
 
@@ -106,33 +107,25 @@ def test_copies_that_were_held_up_do_not_count(rate, nbytes):
 # -- the rings themselves --------------------------------------------------------------------------
 
 
-class Fed:
+class Timed(Fed):
     """Rings of an emulated device, fed by one thread with times that are given."""
 
     def __init__(self, budget: int = 1 << 30, threads: int = 4) -> None:
-        self.spans: list[tuple] = []
-        self.gpu = EmulatedGpu()
-        self.clock = Clock(self.gpu)
-        self.rings = Rings(
-            self.gpu, self.clock, lambda *span: self.spans.append(span), threads, budget, maps=3
-        )
+        super().__init__([EmulatedGpu()], threads, budget, maps=3)
         self.own = threading.local()
-        self.copying, self.unpacking = self.gpu.stream(), self.gpu.stream()
         self.copy_s = 0.0
-        self.gpu.seconds = lambda start, stop: (
-            stop.time_s - start.time_s if start is self.clock._start else self.copy_s
+        (gpu,), (clock,) = self.gpus, self.clocks
+        gpu.seconds = lambda start, stop: (
+            stop.time_s - start.time_s if start is clock._start else self.copy_s
         )
 
     def turn(self, filled_s: float, copy_s: float, nbytes: int = 1000) -> None:
         self.copy_s = copy_s
-        ring = self.rings.next(self.own, 1000)
-        self.rings.send(ring, nbytes, self.copying, filled_s)
-        self.unpacking.wait_event(ring.copied)
-        ring.free.record(self.unpacking)
+        self.send(self.next(self.own), nbytes, filled_s)
 
 
 def test_a_second_ring_is_taken_once_it_is_known_to_pay():
-    fed = Fed()
+    fed = Timed()
     for _ in range(34):
         assert fed.rings.wanted == 1
         fed.turn(filled_s=10e-3, copy_s=1e-3)
@@ -152,7 +145,7 @@ def test_a_second_ring_is_taken_once_it_is_known_to_pay():
 
 @pytest.mark.parametrize(("budget", "copy_s"), [(1 << 30, 1e-6), (5000, 1e-3)])
 def test_one_ring_does_where_two_do_not_pay_or_are_too_many(budget, copy_s):
-    fed = Fed(budget)
+    fed = Timed(budget)
     for _ in range(40):
         fed.turn(10e-3, copy_s)
     assert fed.rings.report()["rings"] == 1
@@ -160,7 +153,7 @@ def test_one_ring_does_where_two_do_not_pay_or_are_too_many(budget, copy_s):
 
 
 def test_the_prediction_does_not_take_what_held_copies_up_for_copies():
-    fed = Fed(threads=16)
+    fed = Timed(threads=16)
     for i in range(200):
         fed.turn(14e-3, 0.15e-3 if i % 10 == 5 else 8e-3)
     report = fed.rings.report()
@@ -169,12 +162,11 @@ def test_the_prediction_does_not_take_what_held_copies_up_for_copies():
 
 
 def test_all_copies_are_accounted_for_and_memory_given_back():
-    fed = Fed()
+    fed = Timed()
     sizes = np.random.default_rng().integers(1, 1001, 40).tolist()
     for nbytes in sizes:
         fed.turn(10e-3, 1e-3, nbytes)
-    fed.gpu.wait(fed.rings._rings[-1].free)
-    fed.unpacking.synchronize()
+    fed.synchronize()
     fed.rings.give_back()
     assert {span[0] for span in fed.spans} == {"device copy"}
     assert sorted(span[3] for span in fed.spans) == sorted(size + 256 for size in sizes)
@@ -187,7 +179,7 @@ def test_all_copies_are_accounted_for_and_memory_given_back():
 
 
 def test_without_turns_there_is_no_report():
-    fed = Fed()
+    fed = Timed()
     assert fed.rings.report() is None
     fed.turn(1e-3, 1e-3)
     assert fed.rings.report() is None

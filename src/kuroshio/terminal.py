@@ -41,6 +41,7 @@ _LABELS = {
     "memory_gb": "memory needed",
     "memory_allowed_gb": "memory allowed",
     "device_why": "why this device",
+    "sharing": "how they share",
     "estimated_seconds": "time",
 }
 
@@ -65,6 +66,8 @@ def show_account(output: Any, done: Done) -> None:
     console.say(f"{output}: {done.seconds:.1f} s on {done.choice.device}, {_threads(done)}")
     if done.choice.line:
         console.say(done.choice.line)
+    if sharing := _sharing(done.choice, done.plan):
+        console.say(sharing)
     table = Table()
     for name, justify in (
         ("stage", "left"),
@@ -132,6 +135,7 @@ def plan_facts(
         "device": choice.device,
         "device_model": choice.model,
         "device_why": choice.why,
+        "sharing": _sharing(choice, plan),
         "estimated_seconds": round(_estimate(job, plan, keys, choice, cells, threads), 1),
     }
 
@@ -145,6 +149,19 @@ def show_plan(facts: dict[str, Any]) -> None:
             continue
         table.add_row(_LABELS.get(name, name.replace("_", " ")), Text(_shown(name, value)))
     Output().print(table)
+
+
+def _sharing(choice: Choice, plan: Plan) -> str | None:
+    """What several devices have to do each, and how often files are read for them all."""
+    number = len(choice.gpus)
+    if number < 2:
+        return None
+    once = round(plan.amplification, 2) == 1
+    read = "every file is read once" if once else "no file is read more often than for one"
+    return (
+        f"{number} devices share the cells evenly; {read} (read amplification "
+        f"{plan.amplification:.2f})"
+    )
 
 
 def _threads(done: Done) -> str:
