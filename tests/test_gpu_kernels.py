@@ -164,9 +164,7 @@ KERNEL(256) quotients(const u32* x, const int* n, int count, double* out) {
 
 def launch(gpu, program, name, cells, args):
     stream = gpu.stream()
-    gpu.kernels(program.text, program.kernels)[name](
-        stream, -(-cells // THREADS), THREADS, args
-    )
+    gpu.kernels(program.text, program.kernels)[name](stream, -(-cells // THREADS), THREADS, args)
     finish(gpu, stream)
 
 

@@ -304,8 +304,7 @@ class Job:
         return Done(
             result.plan, result.keys, result.choice, made["schema"], fields, account, seconds,
             skipped, [*result.plan.warnings, *warnings, *filter(None, [result.choice.instead])],
-            result.rings,
-            result.launches,
+            result.rings, result.launches,
         )  # fmt: skip
 
 

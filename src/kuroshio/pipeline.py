@@ -186,7 +186,7 @@ def _run(
                     raise
                 result.skipped = sorted(set(reader.skipped))
                 output.finish(result.skipped)
-        result.rings, result.launches = engine.rings_report(), engine.launches()
+        result.rings, result.launches = engine.rings_report(), engine.launch_texts()
     result.seconds = perf_counter() - begin
     return result
 
