@@ -28,11 +28,12 @@ class Fed:
         self.unpacking = [gpu.stream() for gpu in gpus]
 
     def lanes(self) -> list[Lane]:
-        return [
-            Lane(gpu, clock, gpu.empty((TABLE_BYTES + self.nbytes,), np.uint8),
-                 gpu.event(), gpu.event(), gpu.event())
-            for gpu, clock in zip(self.gpus, self.clocks, strict=True)
-        ]  # fmt: skip
+        made = []
+        for gpu, clock in zip(self.gpus, self.clocks, strict=True):
+            with gpu.use():
+                there = gpu.empty((TABLE_BYTES + self.nbytes,), np.uint8)
+                made.append(Lane(gpu, clock, there, *(gpu.event() for _ in range(3))))
+        return made
 
     def next(self, own: Any) -> Ring:
         return self.rings.next(own, self.nbytes, self.lanes)
@@ -46,12 +47,13 @@ class Fed:
         sent = TABLE_BYTES + nbytes
         for i, lane in enumerate(ring.lanes):
             lane.sent_bytes = sent
-            lane.begun.record(self.copying[i])
-            lane.gpu.upload(lane.there[:sent], ring.memory[:sent], self.copying[i])
-            lane.copied.record(self.copying[i])
-            self.unpacking[i].wait_event(lane.copied)
-            unpack(i, lane, self.unpacking[i])
-            lane.free.record(self.unpacking[i])
+            with lane.gpu.use():
+                lane.begun.record(self.copying[i])
+                lane.gpu.upload(lane.there[:sent], ring.memory[:sent], self.copying[i])
+                lane.copied.record(self.copying[i])
+                self.unpacking[i].wait_event(lane.copied)
+                unpack(i, lane, self.unpacking[i])
+                lane.free.record(self.unpacking[i])
 
     def synchronize(self) -> None:
         for stream in self.unpacking:

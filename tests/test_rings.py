@@ -18,6 +18,7 @@ from engine import archive_of, compute
 from feeding import Fed
 from kuroshio.device.gpu import GpuError
 from kuroshio.engines import rings
+from kuroshio.engines.gpu import GpuEngine
 from kuroshio.engines.means import RING_BYTES, TOGETHER
 from kuroshio.engines.pinned import Pinned
 from kuroshio.engines.rings import TABLE_BYTES, Clock, Rings, choose_rings, maps_of_ring
@@ -222,6 +223,21 @@ def test_all_memory_is_given_back(maps, memory_bytes):
     assert np.isfinite(found["thresh"]).any()
     assert gpu.most_pinned_bytes > 0
     assert left(gpu) == []
+
+
+@pytest.mark.parametrize("maps", [True, False])
+def test_the_device_is_empty_when_a_block_begins(maps, monkeypatch):
+    gpu, held, block = EmulatedGpu(), [], GpuEngine.block
+
+    def begin(*args):
+        held.append(gpu.held_bytes(pinned=False))
+        return block(*args)
+
+    monkeypatch.setattr(GpuEngine, "block", begin)
+    archive, request = small(np.random.default_rng(), maps=maps)
+    compute(archive, request, gpu=gpu, memory_bytes=30_000)
+    assert len(held) > 2
+    assert held == [0] * len(held)
 
 
 @pytest.mark.parametrize("maps", [True, False])
