@@ -13,7 +13,7 @@ from kernel_runs import DIRTY, Case, by_numpy, case_of, download, finish, on_dev
 from kuroshio.kernels import fill, moments, smooth
 from kuroshio.kernels.gpu import programs, windows
 from kuroshio.kernels.gpu.programs import BLOCK
-from kuroshio.kernels.gpu.windows import MAP, blocks_of
+from kuroshio.kernels.gpu.windows import MAP
 from kuroshio.keys import AFFINE16, AFFINE32, FLOAT32, FLOAT64, Keys
 
 KEYS = {
@@ -153,7 +153,7 @@ KERNEL(256) quotients(const u32* x, const int* n, int count, double* out) {
     x = np.clip(x.astype(np.int64), 0, n.astype(np.int64) * 65_535).astype(np.uint32)
     (kernel,) = gpu.kernels(text, ("quotients",)).values()
     out, stream = gpu.empty(x.shape, np.float64), gpu.stream()
-    kernel(stream, blocks_of(x.size, THREADS), THREADS,
+    kernel(stream, -(-x.size // THREADS), THREADS,
            (gpu.array(x), gpu.array(n), np.int32(x.size), out))  # fmt: skip
     finish(gpu, stream)
     np.testing.assert_array_equal(download(gpu, out), x / n)
@@ -164,9 +164,7 @@ KERNEL(256) quotients(const u32* x, const int* n, int count, double* out) {
 
 def launch(gpu, program, name, cells, args):
     stream = gpu.stream()
-    gpu.kernels(program.text, program.kernels)[name](
-        stream, blocks_of(cells, THREADS), THREADS, args
-    )
+    gpu.kernels(program.text, program.kernels)[name](stream, -(-cells // THREADS), THREADS, args)
     finish(gpu, stream)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -158,6 +158,7 @@ class Done:
     skipped: list[str]
     warnings: list[str]
     rings: dict[str, Any] | None = None  # of pinned memory, where a GPU was fed through it
+    launches: dict[str, str] = field(default_factory=dict)  # of a GPU's kernels, and why so
 
     @property
     def device_rows(self) -> list[dict[str, Any]]:
@@ -173,6 +174,7 @@ class Done:
             "stages": self.account.rows(self.seconds),
             "device_stages": self.device_rows,
             "rings": self.rings,
+            "launches": self.launches,
             "threads": self.account.threads,
             "device": self.choice.device,
             "device_model": self.choice.model,
@@ -302,7 +304,7 @@ class Job:
         return Done(
             result.plan, result.keys, result.choice, made["schema"], fields, account, seconds,
             skipped, [*result.plan.warnings, *warnings, *filter(None, [result.choice.instead])],
-            result.rings,
+            result.rings, result.launches,
         )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ class Run:
     seconds: float = 0.0
     skipped: list[str] = field(default_factory=list)
     rings: dict[str, Any] | None = None  # see engines.rings: what went through pinned memory
+    launches: dict[str, str] = field(default_factory=dict)  # of a device's kernels
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def _run(
                     raise
                 result.skipped = sorted(set(reader.skipped))
                 output.finish(result.skipped)
-        result.rings = engine.rings_report()
+        result.rings, result.launches = engine.rings_report(), engine.launch_texts()
     result.seconds = perf_counter() - begin
     return result
 

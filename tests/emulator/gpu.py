@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from kuroshio.device.gpu import GpuError
+from kuroshio.device.occupancy import ARCHITECTURES
 
 from .kernels import kernels_of
 
@@ -67,7 +68,7 @@ class Stream:
 
 
 class EmulatedKernel:
-    registers = local_bytes = 0
+    registers, local_bytes = 32, 0
 
     def __init__(self, gpu: EmulatedGpu, name: str, launch: Any) -> None:
         self._gpu, self._name, self._launch = gpu, name, launch
@@ -93,7 +94,8 @@ class EmulatedGpu:
     the names of kernels that have run.
     """
 
-    model, wave_size = "an emulated device", 32
+    model = "an emulated device"
+    limits = ARCHITECTURES["sm_90"]
 
     def __init__(
         self, memory_bytes: int = 1 << 32, shared_bytes: int = 227 << 10, failing: str = "",

@@ -12,6 +12,7 @@ import numpy as np
 
 from .gpu import DeviceArray, GpuError
 from .names import gpu_name
+from .occupancy import limits_of_device
 
 _PORTABLE = 1  # of cudaHostAlloc, hipHostMalloc: pinned for all devices
 _OLDEST = (7, 0)  # compute capability that the kernels are tested for
@@ -111,7 +112,6 @@ class CupyGpu:
         self.name = f"{kind()}:{index}"
         facts = cupy.cuda.runtime.getDeviceProperties(index)
         self.model = facts["name"].decode()
-        self.wave_size = int(facts["warpSize"])
         capability = (int(facts["major"]), int(facts["minor"]))
         if kind() == "cuda" and capability < _OLDEST:
             raise GpuError(
@@ -121,7 +121,13 @@ class CupyGpu:
             )
         at_launch = 0 if kind() == "hip" else facts.get("sharedMemPerBlockOptin", 0)
         self.shared_bytes = int(at_launch or facts["sharedMemPerBlock"])
-        self.attributes = dict(self._device.attributes)
+        by_capability = f"sm_{capability[0]}{capability[1]}"
+        architecture = by_capability
+        if kind() == "hip":
+            architecture = facts.get("gcnArchName", b"").decode() or "gfx906"
+        self.limits = limits_of_device(
+            architecture, {"WarpSize": facts["warpSize"], **self._device.attributes}
+        )
         try:
             self.free_bytes()  # the first that needs more than the driver
         except cupy.cuda.runtime.CUDARuntimeError as problem:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import Refusal
+from .occupancy import Limits
 
 DeviceArray = Any  # of CuPy, or of NumPy where a device is emulated: shape, dtype, basic slices
 
@@ -62,7 +63,7 @@ class Gpu(Protocol):
 
     name: str  # as --device calls it: cuda:0, hip:1
     model: str
-    wave_size: int
+    limits: Limits
     shared_bytes: int  # a block may have, asked for at its launch
 
     def use(self) -> AbstractContextManager[Any]: ...

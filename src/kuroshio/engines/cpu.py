@@ -34,6 +34,9 @@ class CpuEngine:
         memory, self.memory = self.memory or ReadyMemory(self.key_bytes, 0), None
         return CpuBlock(means, block, memory)
 
+    def launch_texts(self) -> dict[str, str]:
+        return {}
+
     def rings_report(self) -> dict[str, Any] | None:
         return None
 

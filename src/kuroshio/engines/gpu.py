@@ -58,6 +58,9 @@ class GpuEngine:
         self._block = GpuBlock(means, block, self.gpus, self._clocks, self._rings)
         return self._block
 
+    def launch_texts(self) -> dict[str, str]:
+        return self._block.launches if self._block is not None else {}
+
     def rings_report(self) -> dict[str, Any] | None:
         return self._rings.report() if self._rings is not None else None
 

@@ -78,6 +78,7 @@ class GpuBlock:
         for gpu, clock, stretch in zip(gpus, clocks, cut, strict=False):  # few cells, fewer devices
             part = self._part(stretch, row_bytes, alone=len(cut) == 1)
             self.shares.append(GpuShare(gpu, clock, job, stretch, part, places))
+        self.launches: dict[str, str] = {}
         self.own = local()  # a thread's maps in pinned memory
         self.assembled = self._assembly()  # one is filled while the other is copied
         self.parts: deque[np.ndarray] = deque()  # filled or being filled, not yet copied
@@ -125,6 +126,7 @@ class GpuBlock:
     def release(self) -> None:
         """Results and reference are still being read; all that is on the devices is not."""
         for share in self.shares:
+            self.launches.update(share.launches())
             share.close()
         self.shares = []
         self.own = local()

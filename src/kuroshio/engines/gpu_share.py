@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..archive.plan import Batch, Block
-from ..device.gpu import DeviceArray, Gpu, Kernel
+from ..device.gpu import DeviceArray, Gpu
 from ..kernels import fill, smooth
 from ..kernels.gpu import programs
-from ..kernels.gpu.windows import Buffers, GpuWindows, Job, blocks_of
+from ..kernels.gpu.launches import Chosen, chosen, texts
+from ..kernels.gpu.windows import Buffers, GpuWindows, Job
 from .rings import TABLE_BYTES, Clock, Lane, Ring
 
-_THREADS = 256
 _LINE = 16  # bytes to which tables are aligned on the device
 _CELLS = 128  # to a multiple of which shares are cut: whole lines of memory, and pairs of cells
 
@@ -93,7 +93,12 @@ class GpuShare:
                 gpu.stream() for _ in range(4)
             )
             self.arrived, self.begun, self.computed, self.fetched = (gpu.event() for _ in range(4))
-            self.rows_kernels: Mapping[str, Kernel] = gpu.kernels(program.text, program.kernels)
+            kernels = gpu.kernels(program.text, program.kernels)
+            width = part.map_bytes // part.planes if places is not None else cells
+            self.rows_kernels: Mapping[str, Chosen] = {
+                name: chosen(gpu, name, kernel, width if name == "unpack_maps" else cells)
+                for name, kernel in kernels.items()
+            }
             self.places: DeviceArray = None
             self.seen: DeviceArray = None  # oddities of codes, as bits of bulk
             if places is not None:
@@ -106,6 +111,14 @@ class GpuShare:
     def compile(self) -> None:
         with self.gpu.use():
             self.windows = GpuWindows(self.gpu, self.job)
+
+    def launches(self) -> dict[str, str]:
+        """How each kernel is launched, and why; empty before they are compiled."""
+        if self.windows is None:
+            return {}
+        unused = {"place_maps"} if self.places is not None else {"unpack_maps"}
+        rows = [each for name, each in self.rows_kernels.items() if name not in unused]
+        return texts([*rows, *self.windows.chosen()])
 
     def lane(self, ring_maps: int) -> Lane:
         """What a ring of so many maps needs here."""
@@ -144,15 +157,13 @@ class GpuShare:
         cells, width = self.job.cells, self.part.map_bytes // self.part.planes
         if self.places is not None:
             self.rows_kernels["unpack_maps"](
-                self.unpacking, blocks_of(width, _THREADS), _THREADS,
-                (lane.maps, np.int32(number), np.int32(width), self.places, lane.table, self.keys,
-                 np.int64(cells), self.seen),
+                self.unpacking, lane.maps, np.int32(number), np.int32(width), self.places,
+                lane.table, self.keys, np.int64(cells), self.seen,
             )  # fmt: skip
         else:
             self.rows_kernels["place_maps"](
-                self.unpacking, blocks_of(cells, _THREADS), _THREADS,
-                (lane.maps, np.int64(width // self.job.keys.dtype.itemsize), np.int32(number),
-                 np.int32(cells), lane.table, self.keys, np.int64(cells)),
+                self.unpacking, lane.maps, np.int64(width // self.job.keys.dtype.itemsize),
+                np.int32(number), np.int32(cells), lane.table, self.keys, np.int64(cells),
             )  # fmt: skip
 
     def upload_row(self, row: int, keys: np.ndarray) -> None:
@@ -228,10 +239,7 @@ class GpuShare:
     def _on_rows(self, name: str, stream: Any, *args: Any) -> None:
         """A kernel of rows.h on all cells."""
         cells = self.job.cells
-        self.rows_kernels[name](
-            stream, blocks_of(cells, _THREADS), _THREADS,
-            (self.keys, np.int64(cells), np.int32(cells), *args),
-        )  # fmt: skip
+        self.rows_kernels[name](stream, self.keys, np.int64(cells), np.int32(cells), *args)
 
     def _upload_tables(self, tables: dict[str, np.ndarray]) -> dict[str, DeviceArray]:
         """Small tables in one copy, on the stream that uses them."""

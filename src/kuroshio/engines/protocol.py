@@ -72,6 +72,9 @@ class Engine(Protocol):
     def block(self, means: Means, block: Block) -> BlockDevice:
         """The next block of the plan, with its buffers."""
 
+    def launch_texts(self) -> dict[str, str]:
+        """Each kernel of a device with the block size chosen for it and why, after the run."""
+
     def rings_report(self) -> dict[str, Any] | None:
         """Of pinned memory between reader and device, once all blocks are done; None if none."""
 

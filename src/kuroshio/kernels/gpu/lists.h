@@ -200,7 +200,6 @@ KERNEL(BLOCK) windows_by_lists(
 #if WORDS == 1
             EACH(int i = 0; i < LONGEST; i++) prefix[i] = 0;
 #else
-            EACH(int i = YEARS; i < LONGEST; i++) LIST(WORDS - 1, i) = 0;
             EACH(int i = 0; i < LONGEST; i++) prefix[i] = LIST(WORDS - 1, i);
             EACH(int y = 0; y < YEARS; y++) v[y] = LIST(WORDS - 2, y);
 #pragma unroll 3

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ...device.gpu import DeviceArray, Gpu, Kernel
+from ...device.gpu import DeviceArray, Gpu
 from ...keys import AFFINE16, KEY_BITS, Keys
 from ..list_windows import HIGHEST, LOWEST, NEITHER, sides_of
 from ..moments import STATISTICS
 from . import programs
+from .launches import Chosen, chosen
 from .programs import BLOCK, Windows
 
 MAP = np.dtype([("row", np.int32), ("fill", np.uint32), ("filled", np.int32)])  # of rows.h
-_THREADS = 256  # of kernels that need no particular number
 _FEW_PLANES = 12  # that fit into registers with a window of 11 words
 _REGISTER_WORDS = 160  # for them
 _MEMORY_BYTES = 256 << 20  # of the device for planes and moments: cells are taken in slices
@@ -69,10 +69,6 @@ class Buffers:
     results: DeviceArray
 
 
-def blocks_of(cells: int, threads: int) -> int:
-    return -(-cells // threads)
-
-
 class GpuWindows:
     """Compiled kernels and their own memory for one job; used by one thread."""
 
@@ -115,14 +111,20 @@ class GpuWindows:
         if self.planes:
             keys = self.job.keys
             self.planes[0].extremes(
-                stream, blocks_of(self.job.cells, _THREADS), _THREADS,
-                (to.keys, self.stride, np.int32(self.job.cells), tables["live"], np.int32(live),
-                 self.lowest, self.tops),
+                stream, to.keys, self.stride, np.int32(self.job.cells), tables["live"],
+                np.int32(live), self.lowest, self.tops,
             )  # fmt: skip
             for planes in self.planes:
                 planes.launch(stream, to, tables, days, self.lowest, self.tops, keys)
         if self.moments:
             self.moments.launch(stream, to, tables, days)
+
+    def chosen(self) -> list[Chosen]:
+        """All kernels as they are launched."""
+        lists = [kernel for way in self.lists for kernel in way.kernels]
+        planes = [way.kernel for way in self.planes]
+        extremes = [self.planes[0].extremes] if self.planes else []
+        return [*lists, *extremes, *planes, *([self.moments.kernel] if self.moments else [])]
 
     # -- which kernels --------------------------------------------------------------------------
 
@@ -173,18 +175,24 @@ class _ListsWay:
         windows = Windows(
             job.words, job.years, numbers, len(job.quantiles), with_mean, count_at
         )  # fmt: skip
-        self.kernels: list[Kernel] = []
+        self.gpu = gpu
+        self.kernels: list[Chosen] = []
+        shared_bytes = programs.lists_shared_bytes(job.words, longest)
         for moves in (False, True):
             program = programs.lists_program(
                 windows, ranks, longest, side == HIGHEST, moves, job.fewest
             )
             (name,) = program.kernels
-            self.kernels.append(gpu.kernels(program.text, program.kernels)[name])
-        self.spills = any(kernel.local_bytes for kernel in self.kernels)
-        self.shared_bytes = programs.lists_shared_bytes(job.words, longest)
-        self.blocks = blocks_of(job.cells // 2, BLOCK)
+            kernel = gpu.kernels(program.text, program.kernels)[name]
+            called = f"{name}, with many gaps" if moves else name
+            self.kernels.append(
+                chosen(
+                    gpu, called, kernel, job.cells // 2, threads=BLOCK, shared_bytes=shared_bytes
+                )
+            )
+        self.spills = any(each.kernel.local_bytes for each in self.kernels)
         self.quantiles = gpu.array(np.array([job.quantiles[q] for q in numbers]))
-        self.again = gpu.zeros((self.blocks,), np.uint8)
+        self.again = gpu.zeros((self.kernels[0].launch.grid,), np.uint8)
 
     def launch(
         self, stream: Any, to: Buffers, tables: dict[str, DeviceArray], days: int, runs: int
@@ -196,8 +204,9 @@ class _ListsWay:
             self.quantiles, np.float64(keys.scale), np.float64(keys.offset), to.references,
             to.results, self.again,
         )  # fmt: skip
+        self.gpu.clear(self.again, stream)
         for kernel in self.kernels:
-            kernel(stream, self.blocks, BLOCK, args, self.shared_bytes)
+            kernel(stream, *args)
 
 
 class _PlanesWay:
@@ -214,14 +223,17 @@ class _PlanesWay:
         )  # fmt: skip
         program = programs.planes_program(job.keys.kind, windows, planes, in_registers)
         kernels = gpu.kernels(program.text, program.kernels)
-        self.extremes, self.kernel = (kernels[name] for name in program.kernels)
-        self.spills = in_registers and self.kernel.local_bytes > 0
+        extremes, windows_kernel = program.kernels
+        self.extremes = chosen(gpu, extremes, kernels[extremes], job.cells)
+        self.spills = in_registers and kernels[windows_kernel].local_bytes > 0
         self.quantiles = gpu.array(np.array([job.quantiles[q] for q in numbers]))
         cell_bytes = 4 * job.words * programs.word_size(job.keys.kind, planes[1])
         self.slice, self.memory = job.cells, None
         if not in_registers:
             self.slice = _slice_of(job.cells, cell_bytes)
             self.memory = gpu.empty((self.slice * cell_bytes // 4,), np.uint32)
+        called = f"{windows_kernel} in {'registers' if in_registers else 'memory'}"
+        self.kernel = chosen(gpu, called, kernels[windows_kernel], self.slice, threads=BLOCK)
 
     def launch(
         self, stream: Any, to: Buffers, tables: dict[str, DeviceArray], days: int,
@@ -235,7 +247,7 @@ class _PlanesWay:
                 tops, self.quantiles, np.float64(keys.scale), np.float64(keys.offset),
                 to.references, to.results, self.memory,
             )  # fmt: skip
-            self.kernel(stream, blocks_of(self.slice, BLOCK), BLOCK, args)
+            self.kernel(stream, *args)
 
 
 class _MomentsWay:
@@ -245,9 +257,10 @@ class _MomentsWay:
         self.job = job
         program = programs.moments_program(job.keys.kind, job.words, job.years)
         (name,) = program.kernels
-        self.kernel = gpu.kernels(program.text, program.kernels)[name]
         cell_bytes = 8 * 5 * job.words
         self.slice = _slice_of(job.cells, cell_bytes)
+        kernel = gpu.kernels(program.text, program.kernels)[name]
+        self.kernel = chosen(gpu, name, kernel, self.slice)
         self.memory = gpu.empty((self.slice * cell_bytes // 8,), np.float64)
         before = len(job.quantiles) + 1
         places = [0] * len(STATISTICS)
@@ -265,7 +278,7 @@ class _MomentsWay:
                 np.float64(keys.scale), np.float64(keys.offset), to.results, *self.places,
                 self.memory,
             )  # fmt: skip
-            self.kernel(stream, blocks_of(self.slice, _THREADS), _THREADS, args)
+            self.kernel(stream, *args)
 
 
 def runs_of(first_word: np.ndarray, step: int) -> np.ndarray:
