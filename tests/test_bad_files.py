@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date
 from pathlib import Path
 
@@ -65,6 +66,20 @@ def test_bad_file_is_named_or_skipped(week, how, which):
     assert len(archive.skipped) == 1
     assert archive.skipped[0].startswith(f"{week / which}: ")
     assert np.isfinite(read_all(archive)).any()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_named_like_data_is_not_waited_for(week):
+    os.mkfifo(week / "8.nc")
+    # Somebody at its other end: without this a failure would hang for ever.
+    other = os.open(week / "8.nc", os.O_RDWR)
+    try:
+        os.write(other, b"anything at all")
+        with pytest.raises(BadFile, match=r"8\.nc cannot be used: it is a pipe"):
+            open_archive(week)
+        assert open_archive(week, skip_bad=True).days.size == 7
+    finally:
+        os.close(other)
 
 
 @pytest.mark.parametrize("unlimited", [True, False])

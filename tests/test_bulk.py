@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import zlib
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from kuroshio.archive.model import Archive, ByteRange, Grid, Packing, Piece
 from kuroshio.archive.plan import Block, Load
 from kuroshio.archive.read import Reader
 from kuroshio.archive.sea import Runs, ValueOnLand, all_cells, runs_of
+from kuroshio.errors import Refusal
 from kuroshio.keys import AFFINE16, Keys, NotCodes
 
 SHAPE = (12, 20)
@@ -80,6 +82,24 @@ def inflate(archive: Archive, *, fast: bool, skip_bad: bool = False):
         missing = reader.inflate_together([Load(i, (i,)) for i in range(len(archive.pieces))], maps)
     maps[missing] = 0  # whatever has come of them
     return maps, missing, reader.skipped
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_too_many_open_files_are_no_fault_of_the_file(tmp_path, fast):
+    """It is not skipped, which would lose its days."""
+    codes = draw_codes(np.random.default_rng(), 2)
+    archive = archive_of(
+        [write(tmp_path / f"{i}.nc", each) for i, each in enumerate(codes)], [0, 0]
+    )
+    load(archive, block_of(), [0, 1], fast=fast)  # all that is needed is compiled
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
+    try:
+        with pytest.raises(Refusal, match="Too many open files") as caught:
+            load(archive, block_of(), [0, 1], fast=fast, skip_bad=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert not isinstance(caught.value, BadFile)
 
 
 def test_there_is_bulk_reading_here():

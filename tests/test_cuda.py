@@ -61,6 +61,30 @@ def test_a_device_that_cannot_be_used(name, what, words):
     assert "--device" not in caught.value.what  # that part is told where nobody asked for a GPU
 
 
+def test_zeros_are_there_before_any_stream_could_use_them(monkeypatch):
+    done = []
+
+    class Late:  # as a device: what is asked of a stream waits until somebody waits for it
+        nbytes, ptr = 12, 0
+
+        def memset(self, *_: object) -> None: ...
+
+        def memset_async(self, value: int, nbytes: int, stream: Late) -> None:
+            stream.asked = (value, nbytes)
+
+        def synchronize(self) -> None:
+            done.append(self.asked)
+
+    array = Late()
+    array.data = array
+    with cupy_is(fake_cupy()):
+        gpu = cuda.first()
+        monkeypatch.setattr(gpu, "empty", lambda *_: array)
+        monkeypatch.setattr(gpu, "stream", Late)
+        assert gpu.zeros((3,), np.float32) is array
+    assert done == [(0, 12)]
+
+
 def test_devices_are_found():
     with cupy_is(fake_cupy(count=3)):
         assert [gpu.name for gpu in cuda.named("cuda:all")] == ["cuda:0", "cuda:1", "cuda:2"]

@@ -75,6 +75,26 @@ def test_a_full_disk(archive, warm, tmp_path, monkeypatch, suffix):
             assert left_over(folder) == ["filling"]
 
 
+NO_CACHE = {
+    "no folder": "caching.CacheImpl._locator_classes = []",
+    "full": "def full(*_):\n    raise OSError(28, 'No space left on device')\n"
+    "caching.IndexDataCacheFile._save_data = full",
+    "damaged": "def short(*_):\n    raise EOFError('Ran out of input')\n"
+    "caching.IndexDataCacheFile._load_data = short",
+}
+
+
+@pytest.mark.parametrize("how", NO_CACHE)
+def test_compiled_code_cannot_be_kept(archive, warm, place, tmp_path, how):
+    code = f"from numba.core import caching\n{NO_CACHE[how]}"
+    env = {"KUROSHIO_CACHE_DIR": str(warm)}
+    if how == "full":  # nothing is kept yet
+        env["NUMBA_CACHE_DIR"] = str(tmp_path / "numba")
+    result = run("climatology", archive, *YEARS, "-q", "-o", place / "c.nc", code=code, env=env)
+    assert_refused(result, "Compiled code cannot be kept or fetched", "NUMBA_CACHE_DIR")
+    assert left_over(place) == []
+
+
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])
 def test_a_file_may_not_grow_further(archive, warm, place, suffix):
     """A quota on the size of files: real errors from the real libraries, without being root."""

@@ -132,6 +132,26 @@ def test_changed_file_alone_is_scanned_again(days, scanned):
     assert scanned == ["8101.nc"]
 
 
+@pytest.mark.parametrize("what", ["removed", "replaced"])
+def test_a_file_changes_right_after_its_scan(days, monkeypatch, what):
+    scan, path = Scanner.scan, days / "8100.nc"
+
+    def changing(self, name):
+        facts = scan(self, name)
+        if Path(name) == path:
+            path.unlink()
+            if what == "replaced":
+                write_oisst(path, 8200)
+        return facts
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Scanner, "scan", changing)
+        assert open_archive(days).days.size == 10  # as it was a moment ago
+    if what == "removed":
+        write_oisst(path, 8200)
+    same(open_archive(days), open_archive(days, cache=False))
+
+
 def test_changed_grid_is_seen(days):
     open_archive(days)
     write_oisst(days / "8099.nc", 8099, lat0=30.0)

@@ -17,6 +17,7 @@ from . import commands
 from .errors import Refusal
 from .interrupt import FAREWELL, Stopped, stopping_on_signals
 from .messages import complain, forget
+from .numba_cache import cache_trouble
 
 SIZES = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -45,6 +46,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # `kuroshio info ... | head`: what was asked for has been shown
         forget(sys.stdout)
         sys.exit(0)
+    except Exception as error:
+        if (trouble := cache_trouble(error)) is None:
+            raise
+        complain(trouble)
+        sys.exit(2)
 
 
 def _leave() -> None:

@@ -23,7 +23,8 @@ from time import perf_counter
 import numpy as np
 from numba import njit
 
-from .badfile import BadFile
+from ..errors import Refusal
+from .badfile import BadFile, unreadable
 from .c_calls import address_of, call, int32_at, libdeflate
 from .model import ByteRange, Spans
 from .shuffled_keys import shuffled_int16_keys
@@ -111,7 +112,8 @@ def read_maps(
 ) -> None:
     """The bytes of equally large chunks to `to.raw`; with `keys` they pass through its first map.
 
-    All have the same storage but for path and place. Raises nothing for a bad file: see Maps.
+    All have the same storage but for path and place. Raises nothing for a bad file: see Maps; but
+    Refusal where the lack is not the file's.
     """
     functions = _functions()
     assert functions is not None
@@ -145,12 +147,15 @@ def read_maps(
             start += took
     for i in np.flatnonzero(state[:, 0]).tolist():
         what, detail = state[i].tolist()
-        to.problems[i] = _problem(wheres[i].path, what, detail, to.raw.shape[1])
+        problem = _problem(wheres[i].path, what, detail, to.raw.shape[1])
+        if not isinstance(problem, BadFile):
+            raise problem
+        to.problems[i] = problem
 
 
-def _problem(path: str, what: int, detail: int, size: int) -> BadFile:
+def _problem(path: str, what: int, detail: int, size: int) -> Refusal:
     if what == _UNREADABLE:
-        return BadFile(path, f"it cannot be read ({os.strerror(detail)})")
+        return unreadable(path, detail)
     if what == _SHORT:
         return BadFile(path, "it ends before its data does")
     if what == _OTHER_SIZE:

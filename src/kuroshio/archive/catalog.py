@@ -10,6 +10,7 @@ timeline.py   the parts put together: one grid, every day once
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -195,14 +196,20 @@ def _scan(
         results = scan_here(here, paths)
     found: dict[str, Result] = {}
     states: dict[str, tuple[int, int]] = {}
+    if index:  # before: facts of a file that is replaced meanwhile must not count for the new one
+        for path in paths:
+            with suppress(OSError):  # the scan will say why
+                states[path] = size_and_mtime(path)
     try:
         for path, result in _counted(results, progress, len(paths)):
             found[path] = result
-            if isinstance(result, FileFacts):
-                states[path] = size_and_mtime(path)
     finally:
-        if index and states:
-            rows = [(r, *states[p]) for p, r in found.items() if isinstance(r, FileFacts)]
+        rows = [
+            (result, *states[path])
+            for path, result in found.items()
+            if isinstance(result, FileFacts) and path in states
+        ]
+        if index and rows:
             index.save(rows, layouts, request_key(variable, select))
     return found
 

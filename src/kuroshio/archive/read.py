@@ -20,7 +20,7 @@ import numpy as np
 
 from ..keys import AFFINE16, Keys, NotCodes
 from . import bulk
-from .badfile import BadFile
+from .badfile import BadFile, unreadable
 from .decode import fill_code, keep_runs, shuffled_int16_to_keys, to_keys, unshuffle
 from .fetch import fetch
 from .model import Archive, ByteRange, Piece, Spans
@@ -214,7 +214,7 @@ class Reader:
                 while length < where.nbytes and (more := file.readinto(data[length:])):
                     length += more
         except OSError as problem:
-            raise BadFile(where.path, f"it cannot be read ({problem.strerror})") from problem
+            raise unreadable(where.path, problem.errno or 0) from problem
         stop = perf_counter()
         self.spans("read", start, stop, length)
         if length < where.nbytes:

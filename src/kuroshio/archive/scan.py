@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,9 @@ class Scanner:
     def scan(self, path: str) -> FileFacts:
         """Facts of one file. BadFile: unreadable or truncated. Refusal: what it holds is no use."""
         try:
+            kind = os.stat(path).st_mode
+            if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):  # opening a pipe may never end
+                raise BadFile(path, "it is a pipe or a device and no file")
             with open(path, "rb") as file:
                 magic = file.read(8)
         except OSError as error:

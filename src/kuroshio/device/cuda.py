@@ -161,9 +161,11 @@ class CupyGpu:
         return self._cupy.ndarray(shape, dtype, memptr=memory)
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
-        array = self.empty(shape, dtype)
+        """They are there at once: a plain memset ends later, and our streams do not wait for it."""
+        array, stream = self.empty(shape, dtype), self.stream()
         with self.use():
-            array.data.memset(0, array.nbytes)
+            self.clear(array, stream)
+            stream.synchronize()
         return array
 
     def array(self, values: np.ndarray) -> DeviceArray:
