@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import strategies
 from kuroshio import calendar as cal
@@ -66,6 +67,17 @@ def archive_of(sample: strategies.Sample, splits: tuple[int, ...] = (), rows: in
             pieces.append(Piece(tuple(range(start, stop)), box, packing, where))
     grid = Grid(tuple("yx"[-len(shape) :]), shape)
     return Archive("sst", {}, sample.dtype, grid, sample.calendar, sample.days, tuple(pieces))
+
+
+def drawn_job(data: Any, pools: Any) -> tuple[strategies.Sample, Request, Archive]:
+    """A sample, a request of one of the `pools`, and the sample cut into pieces; by Hypothesis."""
+    sample = data.draw(strategies.archives(max_years=12))
+    request = data.draw(strategies.requests(sample, pools=pools))
+    splits = data.draw(
+        st.lists(st.integers(1, max(len(sample.days) - 1, 1)), max_size=4, unique=True)
+    )
+    splits = tuple(sorted(s for s in splits if s < len(sample.days)))
+    return sample, request, archive_of(sample, splits, rows=data.draw(st.integers(1, 3)))
 
 
 def compute(

@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import strategies
-from engine import archive_of, compute
+from engine import archive_of, compute, drawn_job
 from kuroshio.api import Job
 from kuroshio.archive.read import Reader
 from kuroshio.device.cpu import Crew
@@ -46,13 +46,7 @@ def compare(found: dict, expected: dict, sample: strategies.Sample, extras: tupl
 @settings(max_examples=100, deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(st.data())
 def test_engine_equals_the_oracle(data):
-    sample = data.draw(strategies.archives(max_years=12))
-    request = data.draw(strategies.requests(sample, pools=POOLS))
-    splits = data.draw(
-        st.lists(st.integers(1, max(len(sample.days) - 1, 1)), max_size=4, unique=True)
-    )
-    splits = tuple(sorted(s for s in splits if s < len(sample.days)))
-    archive = archive_of(sample, splits, rows=data.draw(st.integers(1, 3)))
+    sample, request, archive = drawn_job(data, POOLS)
     try:
         found = compute(archive, request)
     except Refusal:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import strategies
 from archive_files import FILL, write_oisst
-from engine import archive_of, compute
+from engine import compute, drawn_job
 from kuroshio.archive.badfile import BadFile
 from kuroshio.archive.catalog import open_archive
 from kuroshio.archive.model import Archive
@@ -36,13 +36,7 @@ POOLS = ((0, 1), (1, 3), (2, 12), (5, 7), (5, 32), (2, 40))
 @settings(max_examples=25, deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(st.data())
 def test_a_device_equals_the_oracle_and_the_processor(gpu, data):
-    sample = data.draw(strategies.archives(max_years=12))
-    request = data.draw(strategies.requests(sample, pools=POOLS))
-    splits = data.draw(
-        st.lists(st.integers(1, max(len(sample.days) - 1, 1)), max_size=4, unique=True)
-    )
-    splits = tuple(sorted(s for s in splits if s < len(sample.days)))
-    archive = archive_of(sample, splits, rows=data.draw(st.integers(1, 3)))
+    sample, request, archive = drawn_job(data, POOLS)
     try:
         found = compute(archive, request, gpu=gpu)
     except Refusal:

@@ -1,29 +1,22 @@
-"""Pinned memory between reader and device: how much, when it may be filled again, and its end."""
+"""Pinned memory between reader and device: how much, and when it may be filled again."""
 
 from __future__ import annotations
 
-import gc
 import threading
-from itertools import count, pairwise
+from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-import strategies
 from emulator import EmulatedGpu
-from engine import archive_of, compute
 from feeding import Fed
-from kuroshio.device.gpu import GpuError
 from kuroshio.engines import rings
-from kuroshio.engines.gpu import GpuEngine
 from kuroshio.engines.means import RING_BYTES, TOGETHER
-from kuroshio.engines.pinned import Pinned
 from kuroshio.engines.rings import TABLE_BYTES, Clock, Rings, choose_rings, maps_of_ring
 from kuroshio.engines.waiting import waiting_s
-from kuroshio.request import Request
 
 times = st.floats(0, 1e3, allow_subnormal=False)
 threads = st.integers(1, 60)
@@ -192,133 +185,6 @@ def test_what_happened_is_on_the_host_s_clock(gpu):
     assert before - 1e-3 <= clock.at(event) <= perf_counter() + 1e-3
 
 
-# -- the end ---------------------------------------------------------------------------------------
-
-
-def small(rng: np.random.Generator, *, maps: bool, width: int = 24) -> tuple:
-    """An archive of two years, in maps of days or in pieces of a week and some rows; a request."""
-    days = np.arange(365 * 2 + 1) + 10957
-    codes = rng.integers(-100, 3000, (days.size, 4, width)).astype(np.int16)
-    codes[rng.random(codes.shape) < 0.02] = -999
-    values = np.where(codes == -999, np.nan, codes * 0.01)
-    sample = strategies.Sample(values, days, "standard", codes, (), 0.01, 0.0, -999)
-    splits = range(1, days.size) if maps else range(7, days.size, 7)
-    archive = archive_of(sample, tuple(splits), rows=0 if maps else 2)
-    request = Request((2000, 2001), (90.0,), half_width=1, doys=tuple(range(90, 190)))
-    return archive, request
-
-
-def left(gpu: EmulatedGpu) -> list:
-    gc.collect()
-    return list(gpu.live.values())
-
-
-@pytest.mark.parametrize("maps", [True, False])
-@pytest.mark.parametrize("memory_bytes", [1 << 34, 30_000])
-def test_all_memory_is_given_back(maps, memory_bytes):
-    """After one block or, where the host has little memory, several."""
-    gpu = EmulatedGpu()
-    archive, request = small(np.random.default_rng(), maps=maps)
-    found = compute(archive, request, gpu=gpu, memory_bytes=memory_bytes)
-    assert np.isfinite(found["thresh"]).any()
-    assert gpu.most_pinned_bytes > 0
-    assert left(gpu) == []
-
-
-@pytest.mark.parametrize("maps", [True, False])
-def test_the_device_is_empty_when_a_block_begins(maps, monkeypatch):
-    gpu, held, block = EmulatedGpu(), [], GpuEngine.block
-
-    def begin(*args):
-        held.append(gpu.held_bytes(pinned=False))
-        return block(*args)
-
-    monkeypatch.setattr(GpuEngine, "block", begin)
-    archive, request = small(np.random.default_rng(), maps=maps)
-    compute(archive, request, gpu=gpu, memory_bytes=30_000)
-    assert len(held) > 2
-    assert held == [0] * len(held)
-
-
-@pytest.mark.parametrize("maps", [True, False])
-@pytest.mark.parametrize("kernel", ["place_maps", "find_references", "windows_by_lists"])
-@pytest.mark.parametrize("beside", [0, 1])
-def test_all_memory_is_given_back_after_an_error(maps, kernel, beside):
-    """On the only device, or on the last of several."""
-    gpus = EmulatedGpu.several(1 + beside)
-    gpus[-1].failing = kernel
-    archive, request = small(np.random.default_rng(), maps=maps, width=64)
-    if kernel == "place_maps" and not maps:
-        compute(archive, request, gpu=gpus)
-    else:
-        with pytest.raises(GpuError, match="a kernel failed"):
-            compute(archive, request, gpu=gpus)
-    assert [left(gpu) for gpu in gpus] == [[]] * len(gpus)
-
-
-@settings(max_examples=12)
-@given(at=st.integers(1, 30), maps=st.booleans())
-def test_all_memory_is_given_back_where_there_is_too_little(at, maps):
-    calls = count(1)
-
-    class Full(EmulatedGpu):
-        def empty(self, shape, dtype):
-            if next(calls) == at:
-                raise GpuError("out of memory")
-            return super().empty(shape, dtype)
-
-    gpu = Full()
-    archive, request = small(np.random.default_rng(), maps=maps)
-    failed = False
-    try:
-        compute(archive, request, gpu=gpu)
-    except GpuError:
-        failed = True
-    assert failed == (next(calls) > at)
-    assert left(gpu) == []
-
-
-@settings(max_examples=12)
-@given(at=st.integers(1, 9), maps=st.booleans(), seed=st.integers(0, 2**32 - 1))
-def test_all_memory_is_given_back_after_ctrl_c(at, maps, seed):
-    """It comes to the main thread, where that waits for the device."""
-    calls = count(1)
-
-    class Interrupted(EmulatedGpu):
-        def wait(self, event):
-            if threading.current_thread() is threading.main_thread() and next(calls) == at:
-                raise KeyboardInterrupt
-            super().wait(event)
-
-    gpu = Interrupted()
-    archive, request = small(np.random.default_rng(seed), maps=maps)
-    interrupted = False
-    try:
-        compute(archive, request, gpu=gpu)
-    except KeyboardInterrupt:
-        interrupted = True
-    assert interrupted == (next(calls) > at)
-    assert left(gpu) == []
-
-
-def test_the_budget_is_each_block_s_anew(monkeypatch):
-    """Every block may have what the first had, and none more."""
-    gpu, counted, give_back = EmulatedGpu(), [], Rings.give_back
-
-    def count_and_give_back(self):
-        counted.append((self.nbytes, self.most_bytes))
-        give_back(self)
-
-    monkeypatch.setattr(Rings, "give_back", count_and_give_back)
-    archive, request = small(np.random.default_rng(), maps=False)
-    compute(archive, request, gpu=gpu, memory_bytes=30_000, pinned_bytes=6000)
-    *blocks, end = counted
-    assert len(blocks) > 2
-    assert {taken for taken, _ in blocks} == {5376}  # the second of two would be too much
-    assert {most for _, most in blocks} == {5376}
-    assert end[0] == 0
-
-
 def test_first_rings_come_before_second_ones():
     """However late a thread begins, its ring is within the budget."""
     gpu = EmulatedGpu()
@@ -331,75 +197,3 @@ def test_first_rings_come_before_second_ones():
         taken.append(fed.rings.nbytes // RING)
     assert taken == [1, 2, 2, 3, 3, 4, 4]
     assert gpu.most_pinned_bytes == 4 * RING
-
-
-# -- in one piece ----------------------------------------------------------------------------------
-
-
-@settings(max_examples=25)
-@given(
-    nbytes=st.integers(0, 5000),
-    sizes=st.lists(st.tuples(st.integers(0, 300), st.sampled_from(["u1", "u2", "f4", "f8"]))),
-)
-def test_pinned_memory_is_handed_out_once(nbytes, sizes):
-    gpu = EmulatedGpu()
-    pinned = Pinned(gpu, nbytes)
-    pinned.take((0,), np.uint8)  # all of it is there now
-    taken = [pinned.take((2, size), dtype) for size, dtype in sizes]
-    for i, array in enumerate(taken):
-        assert array.shape == (2, sizes[i][0])
-        assert array.dtype == sizes[i][1]
-        assert gpu._is_pinned(array) or not array.size
-        array[...] = i % 256
-    assert all((array == i % 256).all() for i, array in enumerate(taken))
-    beyond = gpu.held_bytes(pinned=True) - nbytes
-    alone = [array.nbytes for array in taken]
-    aligned = sum(-(-size // 256) * 256 for size in alone)
-    assert beyond == 0 if aligned <= nbytes else beyond <= sum(alone)
-    array = None
-    taken.clear()
-    pinned.close()
-    assert left(gpu) == []
-
-
-@pytest.mark.parametrize("maps", [True, False])
-def test_where_one_piece_is_not_to_be_had_there_are_several(maps):
-    class Frugal(EmulatedGpu):
-        refused = 0
-
-        def pinned(self, shape, dtype):
-            if threading.current_thread().name == "kuroshio-pinned":
-                self.refused += 1
-                raise GpuError("out of pinned memory")
-            return super().pinned(shape, dtype)
-
-    gpu = Frugal()
-    archive, request = small(np.random.default_rng(), maps=maps)
-    found, same = compute(archive, request, gpu=gpu), compute(archive, request)
-    assert gpu.refused == 1
-    assert gpu.most_pinned_bytes > 0
-    np.testing.assert_array_equal(found["thresh"], same["thresh"])
-    assert left(gpu) == []
-
-
-@settings(max_examples=12)
-@given(at=st.integers(1, 8), maps=st.booleans())
-def test_all_memory_is_given_back_where_too_little_can_be_pinned(at, maps):
-    calls = count(1)
-
-    class Full(EmulatedGpu):
-        def pinned(self, shape, dtype):
-            call = next(calls)
-            if call == 1 or call == at:  # the first is for all in one piece, and may fail
-                raise GpuError("out of pinned memory")
-            return super().pinned(shape, dtype)
-
-    gpu = Full()
-    archive, request = small(np.random.default_rng(), maps=maps)
-    failed = False
-    try:
-        compute(archive, request, gpu=gpu)
-    except GpuError:
-        failed = True
-    assert failed == (at > 1 and next(calls) > at)
-    assert left(gpu) == []

@@ -20,12 +20,13 @@ from .archive.fetch import close_files
 from .archive.model import Archive
 from .archive.plan import Plan
 from .archive.sizes import size_text
-from .archive.write import CHUNK_DOYS, check_output, choose_cell_chunks, open_output, space_warning
+from .archive.write import check_output, choose_cell_chunks, open_output, space_warning
 from .device.cpu import available_memory_bytes, available_threads
 from .device.names import check_device
 from .engines.choose import Choice
 from .errors import Refusal
 from .keys import Keys
+from .memory_output import MemoryOutput
 from .request import Request, check_doys, parse_doys
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ class Job:
             )
             made["schema"] = schema
             if self.output is None:
-                made["memory"] = _Memory(schema)
+                made["memory"] = MemoryOutput(schema)
                 return made["memory"]
             self._check_not_an_input(archive)
             shape = archive.grid.shape
@@ -318,40 +319,6 @@ def _same_file(archive: Archive, path: str) -> Iterator[str]:
         with contextlib.suppress(OSError):  # some are a word for an object in memory
             if os.path.samestat(os.stat(source), state):
                 yield source
-
-
-class _Memory:
-    """An output that keeps the fields as arrays."""
-
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
-        self.days = CHUNK_DOYS
-        shape = [schema.sizes[dim] for dim in schema.cell_dims] or [1]
-        self.band_rows = choose_cell_chunks(shape)[0]
-        self.fields = {
-            name: np.empty(schema.shape(name), variable.dtype)
-            for name, variable in schema.variables.items()
-        }
-
-    def __enter__(self) -> _Memory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None:
-        first, *which = position if isinstance(position, tuple) else (position,)
-        target = self.fields[name][(slice(first, first + len(values)), *which)]
-        if target.ndim > 1:
-            target[:, rows] = values
-        else:  # a series has no cells
-            target[:] = values.reshape(-1)
-
-    def finish(self, skipped: list[str]) -> None:
-        if skipped:
-            before = self.schema.attrs.get("skipped_files")
-            names = [before, *skipped] if before else skipped
-            self.schema.attrs["skipped_files"] = "; ".join(names)
 
 
 def _dataset(schema: Schema, fields: dict[str, np.ndarray]) -> xr.Dataset:

@@ -38,6 +38,6 @@ class Means:
         self.progress("read", self.pieces_read, self.pieces)
 
 
-def together(loads: Sequence[Load], number: int = TOGETHER) -> list[Sequence[Load]]:
+def together(loads: Sequence[Load], number: int) -> list[Sequence[Load]]:
     """Loads in groups for one thread each: small files are worth a lock only by the handful."""
     return [loads[i : i + number] for i in range(0, len(loads), number)]

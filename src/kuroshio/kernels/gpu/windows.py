@@ -2,7 +2,7 @@
 
 Sorted lists for percentiles near an end of the pool, where the device has the shared memory for
 them; bit planes for all else, in registers for the cells whose keys differ in few bits. Measured on
-an H200, 92 days of year of 736 thousand cells: lists 3.9 ms, planes 10.3 (benchmarks/kernels.py).
+an H200, 92 days of year of 736 thousand cells: lists 4.0 ms, planes 10.3 (benchmarks/kernels.py).
 """
 
 from __future__ import annotations
