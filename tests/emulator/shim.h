@@ -21,6 +21,7 @@ static unsigned* emulated_shared;
 INLINE unsigned popcount(unsigned x) { return __builtin_popcount(x); }
 INLINE float rough_reciprocal(float x) { return 1.0f / x * 1.000001f; }
 INLINE void flag(unsigned* where, unsigned bits) { *where |= bits; }
+INLINE void add_to(unsigned* where, unsigned x) { *where += x; }
 INLINE bool any_of(bool x) { return x; }
 
 template <class To, class From>

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from .gpu import DeviceArray, GpuError
+from . import nvcomp
+from .gpu import DeviceArray, GpuError, Inflater
 from .names import gpu_name
 from .occupancy import limits_of_device
 
@@ -129,15 +130,26 @@ class CupyGpu:
             architecture, {"WarpSize": facts["warpSize"], **self._device.attributes}
         )
         try:
-            self.free_bytes()  # the first that needs more than the driver
+            with self._device:
+                cupy.cuda.runtime.memGetInfo()  # the first that needs more than the driver
         except cupy.cuda.runtime.CUDARuntimeError as problem:
             raise GpuError(
                 f"{self.name} ({self.model}) is there but cannot be used: {problem}.",
                 "End what else uses it, or use --device cpu.",
             ) from problem
 
-    def use(self) -> AbstractContextManager[Any]:
-        return self._cupy.cuda.Device(self._device.id)
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """What the driver has to say in here is a GpuError."""
+        cuda = self._cupy.cuda
+        with cuda.Device(self._device.id):
+            try:
+                yield
+            except (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError) as problem:
+                raise GpuError(
+                    f"{self.name} ({self.model}) failed while it worked: {problem}.",
+                    "Try again, or use --device cpu; please report it.",
+                ) from problem
 
     def free_bytes(self) -> int:
         with self.use():
@@ -147,17 +159,17 @@ class CupyGpu:
         """Of its own allocation, so that it is given back as soon as it is dropped."""
         cuda, dtype = self._cupy.cuda, np.dtype(dtype)
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        try:
-            with self.use():
+        with self.use():
+            try:
                 memory = cuda.MemoryPointer(cuda.Memory(max(nbytes, 1)), 0)
-        except cuda.runtime.CUDARuntimeError as problem:
-            if problem.status != _OUT_OF_MEMORY:
-                raise
-            raise GpuError(
-                f"{self.name} ({self.model}) is out of memory: {nbytes:,} bytes more were "
-                f"asked for and {self.free_bytes():,} are free.",
-                "End what else uses it, or use --device cpu.",
-            ) from problem
+            except cuda.runtime.CUDARuntimeError as problem:
+                if problem.status != _OUT_OF_MEMORY:
+                    raise
+                raise GpuError(
+                    f"{self.name} ({self.model}) is out of memory: {nbytes:,} bytes more were "
+                    f"asked for and {self.free_bytes():,} are free.",
+                    "End what else uses it, or use --device cpu.",
+                ) from problem
         return self._cupy.ndarray(shape, dtype, memptr=memory)
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
@@ -174,24 +186,33 @@ class CupyGpu:
             array.set(values)
         return array
 
+    def address(self, array: DeviceArray) -> int:
+        return int(array.data.ptr)
+
+    def inflates(self) -> bool:
+        return kind() == "cuda" and nvcomp.library() is not None
+
+    def inflater(self, streams: int, most_bytes: int) -> Inflater | None:
+        return _Nvcomp(self, streams, most_bytes) if self.inflates() else None
+
     def clear(self, target: DeviceArray, stream: Any) -> None:
         target.data.memset_async(0, target.nbytes, stream)
 
     def pinned(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         cuda, dtype = self._cupy.cuda, np.dtype(dtype)
         count = int(np.prod(shape, dtype=np.int64))
-        try:
-            with self.use():
+        with self.use():
+            try:
                 memory = cuda.PinnedMemoryPointer(
                     cuda.PinnedMemory(max(count * dtype.itemsize, 1), _PORTABLE), 0
                 )
-        except cuda.runtime.CUDARuntimeError as problem:
-            if problem.status != _OUT_OF_MEMORY:
-                raise
-            raise GpuError(
-                f"{count * dtype.itemsize:,} bytes of pinned memory cannot be had: {problem}.",
-                "Pass a smaller --pinned-memory (pinned_memory_bytes=), or use --device cpu.",
-            ) from problem
+            except cuda.runtime.CUDARuntimeError as problem:
+                if problem.status != _OUT_OF_MEMORY:
+                    raise
+                raise GpuError(
+                    f"{count * dtype.itemsize:,} bytes of pinned memory cannot be had: {problem}.",
+                    "Pass a smaller --pinned-memory (pinned_memory_bytes=), or use --device cpu.",
+                ) from problem
         return np.frombuffer(memory, dtype, count).reshape(shape)
 
     def stream(self) -> Any:
@@ -203,13 +224,8 @@ class CupyGpu:
             return self._cupy.cuda.Event(block=True)
 
     def wait(self, event: Any) -> None:
-        try:
+        with self.use():
             event.synchronize()
-        except self._cupy.cuda.runtime.CUDARuntimeError as problem:
-            raise GpuError(
-                f"{self.name} ({self.model}) failed while it worked: {problem}.",
-                "Try again, or use --device cpu; please report it.",
-            ) from problem
 
     def seconds(self, start: Any, stop: Any) -> float:
         return float(self._cupy.cuda.get_elapsed_time(start, stop)) / 1e3
@@ -238,23 +254,23 @@ class CupyGpu:
 
     def kernels(self, text: str, names: Sequence[str]) -> Mapping[str, CupyKernel]:
         cupy = self._cupy
-        try:
-            with self.use():
+        with self.use():
+            try:
                 module = cupy.RawModule(code=text, options=("-std=c++17", _NO_FUSING[kind()]))
                 return {name: CupyKernel(module.get_function(name)) for name in names}
-        except cupy.cuda.compiler.CompileException as problem:
-            raise GpuError(
-                f"A kernel could not be compiled for {self.name} ({self.model}).",
-                "Use --device cpu, and please report this. The compiler says:",
-                log=str(problem),
-            ) from problem
-        except RuntimeError as problem:  # no compiler, or no room for the kernel
-            raise GpuError(
-                f"The kernels could not be made ready for {self.name} ({self.model}): "
-                f"{_first_line(problem)}.",
-                f"If the compiler is missing, install it with CuPy ({_INSTALL}), or use --device "
-                "cpu.",
-            ) from problem
+            except cupy.cuda.compiler.CompileException as problem:
+                raise GpuError(
+                    f"A kernel could not be compiled for {self.name} ({self.model}).",
+                    "Use --device cpu, and please report this. The compiler says:",
+                    log=str(problem),
+                ) from problem
+            except RuntimeError as problem:  # no compiler, or no room for the kernel
+                raise GpuError(
+                    f"The kernels could not be made ready for {self.name} ({self.model}): "
+                    f"{_first_line(problem)}.",
+                    f"If the compiler is missing, install it with CuPy ({_INSTALL}), or use "
+                    "--device cpu.",
+                ) from problem
 
 
 class CupyKernel:
@@ -274,3 +290,21 @@ class CupyKernel:
         given = tuple(np.uint64(0) if arg is None else arg for arg in args)
         with stream:
             self._function((blocks,), (threads,), given, shared_mem=shared_bytes)
+
+
+class _Nvcomp:
+    """An inflater: the library nvCOMP, and the memory that it wants for itself."""
+
+    def __init__(self, gpu: CupyGpu, streams: int, most_bytes: int) -> None:
+        nbytes = nvcomp.scratch_bytes(streams, most_bytes)
+        self._scratch = gpu.empty((nbytes,), np.uint8) if nbytes else None
+        self._scratch_nbytes = nbytes
+
+    def __call__(
+        self, stream: Any, count: int, *, sources: DeviceArray, nbytes: DeviceArray,
+        targets: DeviceArray, room: DeviceArray, inflated: DeviceArray, statuses: DeviceArray,
+    ) -> None:  # fmt: skip
+        arrays = (sources, nbytes, targets, room, inflated, statuses)
+        addresses = (int(array.data.ptr) for array in arrays)
+        scratch = 0 if self._scratch is None else int(self._scratch.data.ptr)
+        nvcomp.inflate(stream.ptr, count, *addresses, scratch, self._scratch_nbytes)

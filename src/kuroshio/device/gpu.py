@@ -58,6 +58,25 @@ class Kernel(Protocol):
         ...
 
 
+class Inflater(Protocol):
+    """Raw deflate streams inflated on a device, many at a time."""
+
+    def __call__(
+        self, stream: Any, count: int, *, sources: DeviceArray, nbytes: DeviceArray,
+        targets: DeviceArray, room: DeviceArray, inflated: DeviceArray, statuses: DeviceArray,
+    ) -> None:  # fmt: skip
+        """Begin to inflate `count` streams.
+
+        sources, nbytes  uint64 (stream,): the addresses of streams and how long they are
+        targets, room    where each goes and how much room is there
+        inflated         how much came out; uint64, too
+        statuses         int32: 0 where the stream was found to be whole, which need not be true
+
+        What is damaged may be written beyond its room, or stop the device.
+        """
+        ...
+
+
 class Gpu(Protocol):
     """One device. Threads that use it enter it first: `with gpu.use():`."""
 
@@ -78,6 +97,18 @@ class Gpu(Protocol):
 
     def array(self, values: np.ndarray) -> DeviceArray:
         """A copy of a small array on the device; returns when it is there."""
+        ...
+
+    def address(self, array: DeviceArray) -> int:
+        """Where its first byte lies."""
+        ...
+
+    def inflater(self, streams: int, most_bytes: int) -> Inflater | None:
+        """For so many streams of so many bytes inflated; None where no library can do that."""
+        ...
+
+    def inflates(self) -> bool:
+        """Whether there will be an `inflater`."""
         ...
 
     def clear(self, target: DeviceArray, stream: Any) -> None:

@@ -1,6 +1,6 @@
 // One text for CUDA, HIP and, in the tests, plain C++: what differs between them is said here.
-// A thread works alone: it shares nothing with its neighbours but the vote `any_of`, which only saves
-// work, so a wave may have any width.
+// A thread works alone: with its neighbours it shares no more than the vote `any_of`, which only saves
+// work, and sums of integers in memory, so a wave may have any width.
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -17,6 +17,7 @@ typedef long long i64;
 INLINE u32 popcount(u32 x) { return __popc(x); }
 INLINE float rough_reciprocal(float x) { return __fdividef(1.0f, x); }
 INLINE void flag(u32* where, u32 bits) { atomicOr(where, bits); }
+INLINE void add_to(u32* where, u32 x) { atomicAdd(where, x); }
 INLINE float float_of(u32 bits) { return __uint_as_float(bits); }
 INLINE double double_of(u64 bits) { return __longlong_as_double((i64)bits); }
 INLINE u32 bits_of(float x) { return __float_as_uint(x); }

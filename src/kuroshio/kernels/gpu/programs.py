@@ -64,10 +64,11 @@ class Windows:
 
 
 def rows_program(kind: int) -> Program:
-    """What is done to rows of keys before the windows (rows.h)."""
-    own = {AFFINE16: ("unpack_maps",), FLOAT64: ("fill_gaps",)}.get(kind, ())
+    """What is done to maps and rows of keys before the windows (rows.h, inflated.h)."""
+    own = {AFFINE16: ("unpack_maps", "sum_bytes", "judge_maps"), FLOAT64: ("fill_gaps",)}
     return Program(
-        _text(_kinds(kind), {}, "values.h", "rows.h"), ("find_references", "place_maps", *own)
+        _text(_kinds(kind), {}, "values.h", "rows.h", "inflated.h"),
+        ("find_references", "place_maps", *own.get(kind, ())),
     )
 
 

@@ -19,12 +19,13 @@ KERNEL(256) place_maps(
 }
 
 // Shuffled 16-bit codes of whole maps, as they come out of a file, to keys: all low bytes of a map
-// and then all high bytes. `places` says where in a row a cell of the grid is kept, -1: nowhere.
+// and then all high bytes, in planes `plane_stride` bytes apart, of maps `map_stride` apart. `places`
+// says where in a row a cell of the grid is kept, -1: nowhere.
 // Bit 0 of `seen`: a valid code had no key; bit 1: a value on what was taken for land.
 #if KIND == AFFINE16
 KERNEL(256) unpack_maps(
-    const u8* maps, int n_maps, int cells, const int* places, const Map* table, Key* keys,
-    i64 stride, u32* seen
+    const u8* maps, i64 map_stride, i64 plane_stride, int n_maps, int cells, const int* places,
+    const Map* table, Key* keys, i64 stride, u32* seen
 ) {
     const int cell = blockIdx.x * blockDim.x + threadIdx.x;
     if (cell >= cells) return;
@@ -33,8 +34,8 @@ KERNEL(256) unpack_maps(
     for (int m = 0; m < n_maps; m++) {
         const Map how = table[m];
         if (how.row < 0) continue;
-        const u8* map = maps + (i64)m * 2 * cells;
-        const u32 code = map[cell] | (u32)map[cells + cell] << 8;
+        const u8* map = maps + m * map_stride;
+        const u32 code = map[cell] | (u32)map[plane_stride + cell] << 8;
         const bool valid = !(how.filled && code == how.fill);
         const u32 key = valid ? code ^ 0x8000u : 0u;
         if (place >= 0) {
