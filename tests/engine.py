@@ -83,7 +83,7 @@ def drawn_job(data: Any, pools: Any) -> tuple[strategies.Sample, Request, Archiv
 def compute(
     archive: Archive, request: Request, *, memory_bytes: int = PLENTY, threads: int = 2,
     gpu: Gpu | Sequence[Gpu] | None = None, pinned_bytes: int | None = None,
-    device_bytes: int | None = None, skip_bad: bool = False,
+    device_bytes: int | None = None, skip_bad: bool = False, key_bytes: int = 0,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """The engine's results as float64 arrays: seas, thresh (percentile first), extras asked for."""
     opened_outputs = []
@@ -95,7 +95,8 @@ def compute(
 
     with pytest.MonkeyPatch.context() as patch:
         if gpu is not None:
-            engine = GpuEngine(gpu if isinstance(gpu, Sequence) else [gpu], pinned_bytes)
+            gpus = gpu if isinstance(gpu, Sequence) else [gpu]
+            engine = GpuEngine(gpus, pinned_bytes, key_bytes, threads)
             engine.device_bytes = device_bytes or engine.device_bytes
             patch.setattr(pipeline, "choose_engine", lambda *_: Choice(engine, "as asked"))
         pipeline.run(

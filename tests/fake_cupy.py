@@ -83,7 +83,8 @@ def fake_cupy(
             is_hip=hip, getDeviceCount=device_count, CUDARuntimeError=CUDARuntimeError,
             getDeviceProperties=lambda _: facts, memGetInfo=memory_info,
         ),
-        driver=SimpleNamespace(CUDADriverError=CUDADriverError), Device=Device, Memory=memory, PinnedMemory=pinned_memory,
+        driver=SimpleNamespace(CUDADriverError=CUDADriverError), Device=Device,
+        Memory=memory, PinnedMemory=pinned_memory,
         MemoryPointer=lambda held, _: held, PinnedMemoryPointer=lambda held, _: held,
         compiler=SimpleNamespace(CompileException=CompileException),
     )  # fmt: skip

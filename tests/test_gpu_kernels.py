@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kernel_runs import DIRTY, Case, by_numpy, case_of, download, finish, on_device
+from kuroshio.engines.gpu_inflation import SUMMERS
 from kuroshio.kernels import fill, moments, smooth
 from kuroshio.kernels.gpu import programs, windows
 from kuroshio.kernels.gpu.programs import BLOCK
@@ -206,13 +208,53 @@ def test_unpack_maps(gpu, data):
             odd |= 1 if (valid[m] & kept & (codes[m] == -32768)).any() else 0
             odd |= 2 if (valid[m] & ~kept).any() else 0
 
-    raw = np.stack([codes.view(np.uint8)[:, 0::2], codes.view(np.uint8)[:, 1::2]], axis=1)
+    apart, beyond = data.draw(st.integers(0, 40)), data.draw(st.integers(0, 40))
+    spread = rng.integers(0, 256, (n_maps, 2 * cells + apart + beyond)).astype(np.uint8)
+    spread[:, :cells] = codes.view(np.uint8)[:, 0::2]
+    spread[:, cells + apart : 2 * cells + apart] = codes.view(np.uint8)[:, 1::2]
     there, seen = gpu.array(np.full((6, stride), 9, np.uint16)), gpu.zeros((1,), np.uint32)
     launch(gpu, programs.rows_program(AFFINE16), "unpack_maps", cells,
-           (gpu.array(raw.copy()), np.int32(n_maps), np.int32(cells), gpu.array(places),
-            table_of(gpu, table), there, np.int64(stride), seen))  # fmt: skip
+           (gpu.array(spread), np.int64(spread.shape[1]), np.int64(cells + apart),
+            np.int32(n_maps), np.int32(cells), gpu.array(places), table_of(gpu, table), there,
+            np.int64(stride), seen))  # fmt: skip
     np.testing.assert_array_equal(download(gpu, there), expected)
     assert download(gpu, seen)[0] == odd
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_judge_maps(gpu, data):
+    """Against zlib's own Adler-32, with every kind of fault."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    n_maps, nbytes = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 30_000))
+    stride = -(-nbytes // 8) * 8 + 8 * data.draw(st.integers(0, 3))
+    maps = rng.integers(data.draw(st.sampled_from((0, 255))), 256, (n_maps, stride), np.uint8)
+    checksums = np.array([zlib.adler32(each[:nbytes]) for each in maps], np.uint32)
+    inflated, statuses = np.full(n_maps, nbytes, np.uint64), np.zeros(n_maps, np.int32)
+    faults = rng.integers(0, 5, n_maps)
+    for m in np.flatnonzero(faults):
+        if faults[m] == 1:
+            maps[m, rng.integers(nbytes)] ^= 1 << rng.integers(8)
+        elif faults[m] == 2:
+            checksums[m] ^= 1 << int(rng.integers(32))
+        elif faults[m] == 3:
+            inflated[m] += rng.choice([-1, 1])
+        else:
+            statuses[m] = rng.choice([-1, 12])
+    table = np.zeros(n_maps, MAP)
+    table["row"], table["fill"] = 7, 9
+
+    program = programs.rows_program(AFFINE16)
+    there, judged = table_of(gpu, table), gpu.array(np.full(n_maps, 9, np.uint8))
+    maps, sums = gpu.array(maps), gpu.zeros((n_maps, 2), np.uint32)
+    counts = (np.int32(n_maps), np.int64(nbytes))
+    launch(gpu, program, "sum_bytes", n_maps * SUMMERS, (maps, np.int64(stride), *counts, sums))
+    launch(gpu, program, "judge_maps", n_maps,
+           (*counts, sums, gpu.array(checksums), gpu.array(inflated), gpu.array(statuses), there,
+            judged))  # fmt: skip
+    np.testing.assert_array_equal(download(gpu, judged), faults != 0)
+    table["row"][faults != 0] = -1
+    np.testing.assert_array_equal(download(gpu, there).view(MAP), table)
 
 
 @pytest.mark.parametrize("kind", KEYS)

@@ -35,6 +35,7 @@ COPY = "device copy"
 COMPUTE = "device compute"
 DEVICE_STAGES = {
     COPY: "copy to the device",
+    "device inflate": "inflate on the device",
     COMPUTE: "windows on the device",
     "device fetch": "fetch results",
 }

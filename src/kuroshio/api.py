@@ -24,6 +24,7 @@ from .archive.write import check_output, choose_cell_chunks, open_output, space_
 from .device.cpu import available_memory_bytes, available_threads
 from .device.names import check_device
 from .engines.choose import Choice
+from .engines.protocol import Report
 from .errors import Refusal
 from .keys import Keys
 from .memory_output import MemoryOutput
@@ -158,8 +159,7 @@ class Done:
     seconds: float
     skipped: list[str]
     warnings: list[str]
-    rings: dict[str, Any] | None = None  # of pinned memory, where a GPU was fed through it
-    launches: dict[str, str] = field(default_factory=dict)  # of a GPU's kernels, and why so
+    report: Report = field(default_factory=Report)  # of the engine
 
     @property
     def device_rows(self) -> list[dict[str, Any]]:
@@ -174,8 +174,9 @@ class Done:
             "bound_by": self.account.bound(self.seconds),
             "stages": self.account.rows(self.seconds),
             "device_stages": self.device_rows,
-            "rings": self.rings,
-            "launches": self.launches,
+            "rings": self.report.rings,
+            "inflation": self.report.inflation,
+            "launches": self.report.launches,
             "threads": self.account.threads,
             "device": self.choice.device,
             "device_model": self.choice.model,
@@ -305,7 +306,7 @@ class Job:
         return Done(
             result.plan, result.keys, result.choice, made["schema"], fields, account, seconds,
             skipped, [*result.plan.warnings, *warnings, *filter(None, [result.choice.instead])],
-            result.rings, result.launches,
+            result.report,
         )  # fmt: skip
 
 

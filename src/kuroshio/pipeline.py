@@ -32,6 +32,7 @@ from .device.cpu import Crew
 from .device.gpu import GpuError
 from .engines.choose import Choice, choose_engine, processor_instead
 from .engines.means import Means
+from .engines.protocol import Report
 from .engines.worth import Task
 from .keys import YEARS_PER_WORD, Keys
 from .request import Request, statistics
@@ -46,8 +47,7 @@ class Run:
     choice: Choice
     seconds: float = 0.0
     skipped: list[str] = field(default_factory=list)
-    rings: dict[str, Any] | None = None  # see engines.rings: what went through pinned memory
-    launches: dict[str, str] = field(default_factory=dict)  # of a device's kernels
+    report: Report = field(default_factory=Report)  # of the engine
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,7 @@ def _planned(needs: Needs, keys: Keys, choice: Choice, memory_bytes: int) -> Pre
         years_per_word=YEARS_PER_WORD,
         ahead=choice.engine.ahead,
         device_bytes=choice.engine.device_bytes,
+        batch_s=choice.engine.batch_s,
     )
     return Prepared(needs, keys, choice, layout, choose(needs, layout, memory_bytes))
 
@@ -181,12 +182,14 @@ def _run(
                     del started  # its buffers make room for the next block's
                     for number in range(1, plan.blocks):
                         start(number).finish(watched)
-                except BaseException:
+                except BaseException as error:
                     crew.dismiss()  # nobody may put into an output that is being removed
+                    if isinstance(error, GpuError):
+                        engine.doubt()
                     raise
                 result.skipped = sorted(set(reader.skipped))
                 output.finish(result.skipped)
-        result.rings, result.launches = engine.rings_report(), engine.launch_texts()
+        result.report = engine.report()
     result.seconds = perf_counter() - begin
     return result
 

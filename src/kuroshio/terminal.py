@@ -88,8 +88,10 @@ def show_account(output: Any, done: Done) -> None:
     device = done.device_rows
     if device:
         console.print(_device_table(device))
-    if done.rings:
-        console.say(_rings(done.rings))
+    if done.report.rings:
+        console.say(_rings(done.report.rings))
+    if done.report.inflation:
+        console.say(_inflation(done.report.inflation))
     peak = peak_memory_bytes()
     memory = "" if peak is None else f"Peak memory {peak / 1e9:.1f} GB. "
     days = "1 day" if len(done.plan.doys) == 1 else f"{len(done.plan.doys)} days"
@@ -192,6 +194,14 @@ def _rings(rings: dict[str, Any]) -> str:
         f"Rings: {rings['rings']} of {maps} a thread, {rings['pinned_gb']:.2f} GB pinned; waiting "
         f"for them: predicted {rings['predicted_wait_s']:.2f} s, measured "
         f"{rings['measured_wait_s']:.2f} s"
+    )
+
+
+def _inflation(inflation: dict[str, Any]) -> str:
+    return (
+        f"Inflated on the device: {inflation['maps_on_device']:,} of {inflation['maps']:,} maps, "
+        f"predicted {inflation['device_predicted_s']:.2f} s, measured "
+        f"{inflation['device_measured_s']:.2f} s"
     )
 
 

@@ -6,8 +6,10 @@ overwritten, then gives wrong results and not, as on a quick device, right ones 
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import weakref
+import zlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -87,8 +89,51 @@ class EmulatedKernel:
         self._launch(*launch)
 
 
+class EmulatedInflater:
+    """As device.gpu.Inflater: late, and careless of the room that what it writes has."""
+
+    def __init__(self, gpu: EmulatedGpu, streams: int, most_bytes: int) -> None:
+        self._gpu, self._streams, self._most_bytes = gpu, streams, most_bytes
+
+    def __call__(self, stream: Stream, count: int, **tables: np.ndarray) -> None:
+        assert 0 < count <= self._streams
+        stream.put(lambda: self._run(count, tables))
+
+    def _run(self, count: int, tables: dict[str, np.ndarray]) -> None:
+        self._gpu.ran.append("inflate")
+        statuses = tables.pop("statuses").view(np.int32)
+        numbers = {name: table.view(np.uint64).tolist() for name, table in tables.items()}
+        assert all(len(each) >= count for each in numbers.values())
+        assert max(numbers["room"]) <= self._most_bytes
+        for i in range(count):
+            source, nbytes = numbers["sources"][i], numbers["nbytes"][i]
+            assert source % 4 == 0
+            raw, statuses[i] = _inflated(ctypes.string_at(source, nbytes))
+            if statuses[i] and self._gpu.inflating == "stops":
+                raise GpuError("the device stopped")
+            ctypes.memmove(numbers["targets"][i], raw, min(len(raw), numbers["room"][i]))
+            tables["inflated"].view(np.uint64)[i] = len(raw)
+            if len(raw) > numbers["room"][i] and i + 1 < count:
+                ctypes.memset(numbers["targets"][i + 1], 0xEE, 8)
+        if self._gpu.inflating == "errs":
+            ctypes.memset(numbers["targets"][count // 2], 0xEE, 8)
+
+
+def _inflated(data: bytes) -> tuple[bytes, int]:
+    """What comes out of a raw stream, and whether it is found to be damaged: 0 if not."""
+    inflate = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+    try:
+        out = inflate.decompress(data)
+    except zlib.error:
+        return b"", 12
+    return out, 0 if inflate.eof else 10
+
+
 class EmulatedGpu:
     """As device.gpu.Gpu, with `memory_bytes`; a kernel of the name `failing` fails as it runs.
+
+    It inflates if `inflating` is "yes"; if "stops", the device stops at a damaged stream; if
+    "errs", a map comes out wrong.
 
     `live` has what is held of the device and of pinned memory: (pinned, address, bytes). `ran` has
     the names of kernels that have run.
@@ -99,9 +144,10 @@ class EmulatedGpu:
 
     def __init__(
         self, memory_bytes: int = 1 << 32, shared_bytes: int = 227 << 10, failing: str = "",
-        beside: EmulatedGpu | None = None,
+        beside: EmulatedGpu | None = None, inflating: str = "",
     ) -> None:  # fmt: skip
         self.memory_bytes, self.shared_bytes, self.failing = memory_bytes, shared_bytes, failing
+        self.inflating = inflating
         self.lock = threading.RLock()
         self.live: dict[int, tuple[bool, int, int]] = {}
         self.most_pinned_bytes = 0
@@ -112,10 +158,10 @@ class EmulatedGpu:
         self.host.append(self)
 
     @classmethod
-    def several(cls, number: int) -> list[EmulatedGpu]:
+    def several(cls, number: int, inflating: str = "") -> list[EmulatedGpu]:
         """Devices of one host: what one has pinned is pinned for all."""
-        gpus = [cls()]
-        gpus += [cls(beside=gpus[0]) for _ in range(number - 1)]
+        gpus = [cls(inflating=inflating)]
+        gpus += [cls(beside=gpus[0], inflating=inflating) for _ in range(number - 1)]
         return gpus
 
     def use(self) -> AbstractContextManager[Any]:
@@ -144,6 +190,15 @@ class EmulatedGpu:
         array = self.empty(values.shape, values.dtype)
         array[...] = values
         return array
+
+    def address(self, array: np.ndarray) -> int:
+        return array.ctypes.data
+
+    def inflates(self) -> bool:
+        return self.inflating != ""
+
+    def inflater(self, streams: int, most_bytes: int) -> EmulatedInflater | None:
+        return EmulatedInflater(self, streams, most_bytes) if self.inflates() else None
 
     def clear(self, target: np.ndarray, stream: Stream) -> None:
         stream.put(lambda: target.fill(0))

@@ -33,6 +33,7 @@ _OPEN, _PREAD, _CLOSE, _ERRNO, _CLOCK, _INFLATE = range(6)
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
 _FINE, _UNREADABLE, _SHORT, _DAMAGED, _OTHER_SIZE = range(5)
 _EINTR = errno.EINTR
+STREAM_HEAD, STREAM_TAIL = 2, 4  # bytes of zlib's frame around a deflate stream
 LOST, STRAY = 1, 2  # what keys can be: a code without one, a value on what was taken for land
 
 
@@ -118,20 +119,16 @@ def read_maps(
     functions = _functions()
     assert functions is not None
     mine, count = _inflater(), len(wheres)
-    paths = [os.fsencode(where.path) + b"\0" for where in wheres]
-    edges = np.zeros(count + 1, np.int64)
-    np.cumsum([len(path) for path in paths], out=edges[1:])
-    places = np.array([(where.offset, where.nbytes) for where in wheres], np.int64)
+    paths, edges, places = _places(wheres)
     longest = int(places[:, 1].max())
     if mine.compressed.size < longest:
         mine.compressed = np.empty(longest + longest // 4, np.uint8)
     state = np.zeros((count, 2), np.int64)
     seconds = np.zeros(3)
     start = perf_counter()
-    stored = (np.frombuffer(b"".join(paths), np.uint8), edges, places, wheres[0].deflate)
+    stored = (paths, edges, places, wheres[0].deflate)
     if keys is None:
         _read(functions, mine.address, *stored, mine.compressed, to.raw, state, seconds)
-        odd = 0
     else:
         odd = _read_keys(
             functions, mine.address, *stored, mine.compressed, to.raw, state, seconds, keys.fills,
@@ -151,6 +148,37 @@ def read_maps(
         if not isinstance(problem, BadFile):
             raise problem
         to.problems[i] = problem
+
+
+def read_streams(
+    wheres: Sequence[ByteRange], out: np.ndarray, starts: np.ndarray, spans: Spans
+) -> np.ndarray:
+    """Chunks as they are compressed to uint8 `out`, each from its start; returns their checksums.
+
+    A raw deflate stream lies between the STREAM_HEAD and STREAM_TAIL bytes of each. Raises BadFile
+    for what cannot be read or is no zlib stream; Refusal where the lack is not the file's.
+    """
+    functions = _functions()
+    assert functions is not None
+    paths, edges, places = _places(wheres)
+    state = np.zeros((len(wheres), 2), np.int64)
+    checksums = np.zeros(len(wheres), np.uint32)
+    start = perf_counter()
+    _read_streams(functions, paths, edges, places, starts, out, state, checksums)
+    spans("read", start, perf_counter(), int(places[:, 1].sum()))
+    for i in np.flatnonzero(state[:, 0])[:1].tolist():
+        what, detail = state[i].tolist()
+        raise _problem(wheres[i].path, what, detail, 0)
+    return checksums
+
+
+def _places(wheres: Sequence[ByteRange]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Paths one after the other, each with a 0, and where they begin; offsets and sizes."""
+    paths = [os.fsencode(where.path) + b"\0" for where in wheres]
+    edges = np.zeros(len(wheres) + 1, np.int64)
+    np.cumsum([len(path) for path in paths], out=edges[1:])
+    places = np.array([(where.offset, where.nbytes) for where in wheres], np.int64)
+    return np.frombuffer(b"".join(paths), np.uint8), edges, places
 
 
 def _problem(path: str, what: int, detail: int, size: int) -> Refusal:
@@ -290,3 +318,23 @@ def _read_keys(
         odd |= (LOST if lost else 0) | (STRAY if stray else 0)
         seconds[2] += _now(functions, clock) - begin
     return odd
+
+
+@_jit
+def _read_streams(functions, paths, edges, places, starts, out, state, checksums):
+    for i in range(places.shape[0]):
+        nbytes = places[i, 1]
+        chunk = out[starts[i] : starts[i] + nbytes]
+        path = np.int64(paths.ctypes.data) + edges[i]
+        if not _pread(functions, path, places[i, 0], chunk, nbytes, state[i]):
+            continue
+        if nbytes <= STREAM_HEAD + STREAM_TAIL:
+            state[i, 0] = _DAMAGED
+            continue
+        # RFC 1950: deflate, no preset dictionary, and the two bytes a multiple of 31.
+        head = np.int64(chunk[0]) * 256 + np.int64(chunk[1])
+        if head % 31 or chunk[0] & 0x0F != 8 or chunk[1] & 0x20:
+            state[i, 0] = _DAMAGED
+            continue
+        for byte in chunk[nbytes - STREAM_TAIL :]:
+            checksums[i] = checksums[i] << np.uint32(8) | np.uint32(byte)

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from threading import Lock
+from time import perf_counter
 from typing import Any
 
 
@@ -85,6 +86,7 @@ class Crew:
         self.executor = ThreadPoolExecutor(threads, thread_name_prefix="kuroshio")
         self._lock = Lock()
         self._works: list[Work] = []  # with items, in the order in which they are taken
+        self.urgent_s = 0.0  # that threads have spent on urgent work
 
     def __enter__(self) -> Crew:
         return self
@@ -130,6 +132,7 @@ class Crew:
         """Take items until no work has any."""
         while taken := self._next():
             work, number, item = taken
+            start = perf_counter()
             try:
                 work.results[number] = work.task(*item)
             except BaseException as error:
@@ -137,6 +140,7 @@ class Crew:
                     work.fail(error)
             else:
                 with self._lock:
+                    self.urgent_s += (perf_counter() - start) * work.urgent
                     work.end_item()
 
     def _next(self) -> tuple[Work, int, tuple] | None:

@@ -304,7 +304,10 @@ class _Nvcomp:
         self, stream: Any, count: int, *, sources: DeviceArray, nbytes: DeviceArray,
         targets: DeviceArray, room: DeviceArray, inflated: DeviceArray, statuses: DeviceArray,
     ) -> None:  # fmt: skip
-        arrays = (sources, nbytes, targets, room, inflated, statuses)
-        addresses = (int(array.data.ptr) for array in arrays)
-        scratch = 0 if self._scratch is None else int(self._scratch.data.ptr)
-        nvcomp.inflate(stream.ptr, count, *addresses, scratch, self._scratch_nbytes)
+        nvcomp.inflate(
+            stream.ptr, count, sources=sources.data.ptr, nbytes=nbytes.data.ptr,
+            targets=targets.data.ptr, room=room.data.ptr, inflated=inflated.data.ptr,
+            statuses=statuses.data.ptr,
+            scratch=0 if self._scratch is None else self._scratch.data.ptr,
+            scratch_nbytes=self._scratch_nbytes,
+        )  # fmt: skip

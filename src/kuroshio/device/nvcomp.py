@@ -80,7 +80,7 @@ def scratch_bytes(streams: int, most_bytes: int) -> int:
 
 
 def inflate(
-    stream: int, count: int, sources: int, nbytes: int, targets: int, room: int, inflated: int,
+    stream: int, count: int, *, sources: int, nbytes: int, targets: int, room: int, inflated: int,
     statuses: int, scratch: int, scratch_nbytes: int,
 ) -> None:  # fmt: skip
     """Begin to inflate on the current device's `stream`; all others are addresses on the device.

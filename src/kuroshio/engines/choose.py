@@ -55,7 +55,7 @@ def choose_engine(device: str, pinned_bytes: int | None, task: Task) -> Choice:
     if check_device(device) == "cpu":
         return Choice(CpuEngine(), AS_ASKED)
     if device != "auto":
-        return _on_gpus(cuda.named(device), pinned_bytes, AS_ASKED)
+        return _on_gpus(cuda.named(device), pinned_bytes, task, AS_ASKED)
     if not cuda.installed():
         return Choice(CpuEngine(), NO_CUPY)
     if gpu_saves_s(task) <= 0:
@@ -63,7 +63,7 @@ def choose_engine(device: str, pinned_bytes: int | None, task: Task) -> Choice:
     threads = "1 thread" if task.threads == 1 else f"{task.threads} threads"
     why = f"for the windows would take {threads} of the processor about {task.compute_s:,.0f} s"
     try:
-        return _on_gpus([cuda.first()], pinned_bytes, why, auto=True)
+        return _on_gpus([cuda.first()], pinned_bytes, task, why, auto=True)
     except GpuError as error:
         return Choice(CpuEngine(), f"no GPU can be used: {error.what.rstrip('.')}")
 
@@ -77,8 +77,9 @@ def processor_instead(failed: Choice, error: GpuError) -> Choice:
 
 
 def _on_gpus(
-    gpus: Sequence[Gpu], pinned_bytes: int | None, why: str, *, auto: bool = False
+    gpus: Sequence[Gpu], pinned_bytes: int | None, task: Task, why: str, *, auto: bool = False
 ) -> Choice:
     from .gpu import GpuEngine
 
-    return Choice(GpuEngine(gpus, pinned_bytes), why, tuple(gpus), auto)
+    engine = GpuEngine(gpus, pinned_bytes, task.key_bytes, task.threads)
+    return Choice(engine, why, tuple(gpus), auto)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..archive.plan import Block, Plan
 from ..device.llvm import tile_cells
 from ..device.memory import ReadyMemory
 from .means import Means
-from .protocol import BlockDevice
+from .protocol import BlockDevice, Report
 
 _SURE = 0.6  # of the key buffer is used even where land is left out
 
@@ -18,6 +16,7 @@ class CpuEngine:
 
     ahead = 0
     device_bytes: int | None = None
+    batch_s = 0.0
 
     def __init__(self) -> None:
         self.tile_cells = tile_cells()
@@ -34,11 +33,11 @@ class CpuEngine:
         memory, self.memory = self.memory or ReadyMemory(self.key_bytes, 0), None
         return CpuBlock(means, block, memory)
 
-    def launch_texts(self) -> dict[str, str]:
-        return {}
+    def report(self) -> Report:
+        return Report()
 
-    def rings_report(self) -> dict[str, Any] | None:
-        return None
+    def doubt(self) -> None:
+        """There is no device."""
 
     def close(self) -> None:
         if self.memory is not None:

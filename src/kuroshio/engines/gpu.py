@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..archive.plan import Block, Plan
 from ..device.gpu import Gpu
 from ..device.llvm import tile_cells
 from .means import RING_BYTES, TOGETHER, Means
 from .pinned import Pinned
-from .protocol import BlockDevice
+from .protocol import BlockDevice, Report
 
 if TYPE_CHECKING:
     from .gpu_block import GpuBlock
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PINNED_BYTES = 512 << 20  # of the host, unless the user says otherwise
 _SHARE = 0.85  # of the device's free memory for keys and results: kernels need some of their own
 _KERNELS_BYTES = 1 << 30  # at most
+_INFLATING = 1 / 3  # of what is left, for maps that are inflated there
+_INFLATE_S = 0.075  # that a device takes to inflate few maps: batches should be few
 
 
 class GpuEngine:
@@ -30,13 +32,21 @@ class GpuEngine:
 
     ahead = 1
 
-    def __init__(self, gpus: Sequence[Gpu], pinned_bytes: int | None = None) -> None:
+    def __init__(
+        self, gpus: Sequence[Gpu], pinned_bytes: int | None = None, key_bytes: int = 0,
+        threads: int = 1,
+    ) -> None:  # fmt: skip
+        """key_bytes: of those that the run is expected to have, 0: nobody knows."""
         self.gpus = tuple(gpus)
         self.pinned_bytes = PINNED_BYTES if pinned_bytes is None else pinned_bytes
         self.tile_cells = tile_cells()
         free = min(gpu.free_bytes() for gpu in gpus)
         usable = int(max(free * _SHARE - _KERNELS_BYTES, free * _SHARE / 2))
-        self.device_bytes: int | None = usable * len(self.gpus)
+        # Maps of other keys are not inflated on devices.
+        inflates = key_bytes == 2 and all(gpu.inflates() for gpu in gpus)
+        self.inflating_bytes = int(usable * _INFLATING) if inflates else 0
+        self.batch_s = threads * _INFLATE_S if inflates else 0.0
+        self.device_bytes: int | None = (usable - self.inflating_bytes) * len(self.gpus)
         self._rings: Rings | None = None
         self._clocks: list[Clock] = []
         self._block: GpuBlock | None = None
@@ -55,14 +65,19 @@ class GpuEngine:
             assert self._pinned is not None
             self._clocks = [Clock(gpu) for gpu in self.gpus]
             self._rings = Rings(self._pinned, means.spans, means.crew.threads, self.pinned_bytes)
-        self._block = GpuBlock(means, block, self.gpus, self._clocks, self._rings)
+        self._block = GpuBlock(
+            means, block, self.gpus, self._clocks, self._rings, self.inflating_bytes
+        )
         return self._block
 
-    def launch_texts(self) -> dict[str, str]:
-        return self._block.launches if self._block is not None else {}
+    def report(self) -> Report:
+        if self._block is None or self._rings is None:
+            return Report()
+        return Report(self._rings.report(), self._block.inflation, self._block.launches)
 
-    def rings_report(self) -> dict[str, Any] | None:
-        return self._rings.report() if self._rings is not None else None
+    def doubt(self) -> None:
+        if self._block is not None:
+            self._block.doubt()
 
     def close(self) -> None:
         """Everything on the device, and pinned memory, is given back."""

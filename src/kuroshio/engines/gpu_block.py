@@ -15,11 +15,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Timer, local
 from time import perf_counter
+from typing import cast
 
 import numpy as np
 
 from ..archive import bulk
 from ..archive.decode import fill_code
+from ..archive.model import ByteRange
 from ..archive.plan import Batch, Block, Load
 from ..archive.sea import ValueOnLand, whole_maps
 from ..device.cpu import Work
@@ -31,7 +33,8 @@ from ..keys import NotCodes
 from ..request import statistics
 from .gpu_share import GpuShare, Part, Stretch, places_of, stretches
 from .means import Means, together
-from .rings import Clock, Lane, Rings, maps_of_ring
+from .rings import Clock, Lane, Ring, Rings, maps_of_ring
+from .waves import Waves
 
 _COMPILING_S = 0.5  # longer than taking kernels from the cache: the user should know
 
@@ -46,8 +49,10 @@ class GpuBlock:
     ahead = 1
 
     def __init__(
-        self, means: Means, block: Block, gpus: Sequence[Gpu], clocks: Sequence[Clock], rings: Rings
-    ) -> None:
+        self, means: Means, block: Block, gpus: Sequence[Gpu], clocks: Sequence[Clock],
+        rings: Rings, inflating_bytes: int,
+    ) -> None:  # fmt: skip
+        """inflating_bytes: of each device for maps that it inflates, 0: the host inflates all."""
         self.means, self.block, self.rings = means, block, rings
         self.crew, self.spans = means.crew, means.spans
         archive, keys = means.needs.archive, means.keys
@@ -78,7 +83,14 @@ class GpuBlock:
         for gpu, clock, stretch in zip(gpus, clocks, cut, strict=False):  # few cells, fewer devices
             part = self._part(stretch, row_bytes, alone=len(cut) == 1)
             self.shares.append(GpuShare(gpu, clock, job, stretch, part, places))
+        self.waves: Waves | None = None
+        if inflating_bytes and self._inflatable():
+            self.waves = Waves(
+                means, block.batches, self.shares, rings, self.map_bytes, inflating_bytes,
+                self._next_ring,
+            )  # fmt: skip
         self.launches: dict[str, str] = {}
+        self.inflation: dict[str, float | int] | None = None
         self.own = local()  # a thread's maps in pinned memory
         self.assembled = self._assembly()  # one is filled while the other is copied
         self.parts: deque[np.ndarray] = deque()  # filled or being filled, not yet copied
@@ -88,8 +100,10 @@ class GpuBlock:
         for share in self.shares:
             share.clear(batch.clear)
         if self.maps:
-            groups = together(batch.loads, self.ring_maps)
-            return [*compiling, self.crew.start(self._load_maps, [(some,) for some in groups])]
+            carrying, left = self.waves.start(batch.loads) if self.waves else ([], batch.loads)
+            groups = together(left, self.ring_maps)
+            loading = self.crew.start(self._load_maps, [(some,) for some in groups])
+            return [*compiling, *carrying, loading]
         new, memory = _rows_of(batch), self.assembled[0]
         self.assembled.rotate(1)
         self.parts.append(memory)
@@ -101,6 +115,8 @@ class GpuBlock:
     def launch(self, batch: Batch, first: bool) -> None:
         if not self.maps:
             self._upload_assembled(batch)
+        for again in together(self.waves.settle() if self.waves else [], self.ring_maps):
+            self._send_maps(again)
         for i, share in enumerate(self.shares):
             share.launch(batch, first, self.kept, self.reference, self.seen[i : i + 1])
 
@@ -123,8 +139,17 @@ class GpuBlock:
             nbytes = self.kept.itemsize * len(self.kept) * batch.doys.size * cells
             self.spans("device fetch", computed, fetched, nbytes)
 
+    def doubt(self) -> None:
+        """A device has failed: BadFile if what it inflated may be to blame."""
+        if self.waves:
+            self.waves.doubt()
+
     def release(self) -> None:
         """Results and reference are still being read; all that is on the devices is not."""
+        if self.waves:
+            self.waves.close()
+            self.inflation = self.waves.division.report()
+            self.waves = None
         for share in self.shares:
             self.launches.update(share.launches())
             share.close()
@@ -137,9 +162,18 @@ class GpuBlock:
     # -- loading --------------------------------------------------------------------------------
 
     def _load_maps(self, loads: Sequence[Load]) -> None:
-        """Maps into the next of this thread's rings, and from there to rows on the devices."""
+        filled_s = self._send_maps(loads)
+        if self.waves:
+            self.waves.division.host_took(len(loads), filled_s)
+        self.means.have_read(len(loads))
+
+    def _send_maps(self, loads: Sequence[Load]) -> float:
+        """Maps into the next of this thread's rings, and from there to rows on the devices.
+
+        Returns the seconds that it took to fill the ring.
+        """
         reader, number = self.means.reader, len(loads)
-        ring = self.rings.next(self.own, self.ring_maps * self.map_bytes, self._lanes)
+        ring = self._next_ring()
         start = perf_counter()
         table = np.zeros(number, MAP)
         table["row"] = [load.rows[0] for load in loads]
@@ -157,11 +191,22 @@ class GpuBlock:
         gone = table["row"][missing]
         table["row"][missing] = -1
         ring.write_table(table)
-        self.rings.sent(ring, perf_counter() - start)
+        filled_s = perf_counter() - start
+        self.rings.sent(ring, filled_s)
         for share, lane in zip(self.shares, ring.lanes, strict=True):
             share.clear(gone[gone >= 0].tolist())
             share.send(ring, lane, number)
-        self.means.have_read(number)
+        return filled_s
+
+    def _next_ring(self) -> Ring:
+        return self.rings.next(self.own, self.ring_maps * self.map_bytes, self._lanes)
+
+    def _inflatable(self) -> bool:
+        """Whether devices may inflate: see waves.py for what they cannot do."""
+        reader = self.means.reader
+        if not (self.raw and bulk.available()) or reader.skip_bad:
+            return False
+        return cast(ByteRange, reader.archive.pieces[0].where).deflate
 
     def _lanes(self) -> list[Lane]:
         return [share.lane(self.ring_maps) for share in self.shares]

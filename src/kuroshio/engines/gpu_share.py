@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from ..archive.plan import Batch, Block
-from ..device.gpu import DeviceArray, Gpu
+from ..device.gpu import DeviceArray, Gpu, Kernel
 from ..kernels import fill, smooth
 from ..kernels.gpu import programs
 from ..kernels.gpu.launches import Chosen, chosen, texts
 from ..kernels.gpu.windows import Buffers, GpuWindows, Job
+from .gpu_tables import Tables
 from .rings import TABLE_BYTES, Clock, Lane, Ring
 
-_LINE = 16  # bytes to which tables are aligned on the device
 _CELLS = 128  # to a multiple of which shares are cut: whole lines of memory, and pairs of cells
 
 
@@ -94,6 +94,7 @@ class GpuShare:
             )
             self.arrived, self.begun, self.computed, self.fetched = (gpu.event() for _ in range(4))
             kernels = gpu.kernels(program.text, program.kernels)
+            self.kernels: Mapping[str, Kernel] = kernels
             width = part.map_bytes // part.planes if places is not None else cells
             self.rows_kernels: Mapping[str, Chosen] = {
                 name: chosen(gpu, name, kernel, width if name == "unpack_maps" else cells)
@@ -106,7 +107,7 @@ class GpuShare:
                 self.places = gpu.array(np.where(mine >= 0, mine - first, -1).astype(np.int32))
                 self.seen = gpu.zeros((1,), np.uint32)
         self.windows: GpuWindows | None = None
-        self.tables_memory: DeviceArray = None
+        self.tables = Tables(gpu, self.computing)
 
     def compile(self) -> None:
         with self.gpu.use():
@@ -150,21 +151,27 @@ class GpuShare:
                 gpu.upload_parts(lane.maps[: planes.size], planes, self.copying)
             lane.copied.record(self.copying)
             self.unpacking.wait_event(lane.copied)
-            self._unpack(lane, number)
+            width = part.map_bytes // part.planes
+            if self.places is not None:
+                self.unpack(self.unpacking, lane.maps, part.map_bytes, width, number, lane.table)
+            else:
+                cells = self.job.cells
+                self.rows_kernels["place_maps"](
+                    self.unpacking, lane.maps, np.int64(width // self.job.keys.dtype.itemsize),
+                    np.int32(number), np.int32(cells), lane.table, self.keys, np.int64(cells),
+                )  # fmt: skip
             lane.free.record(self.unpacking)
 
-    def _unpack(self, lane: Lane, number: int) -> None:
-        cells, width = self.job.cells, self.part.map_bytes // self.part.planes
-        if self.places is not None:
-            self.rows_kernels["unpack_maps"](
-                self.unpacking, lane.maps, np.int32(number), np.int32(width), self.places,
-                lane.table, self.keys, np.int64(cells), self.seen,
-            )  # fmt: skip
-        else:
-            self.rows_kernels["place_maps"](
-                self.unpacking, lane.maps, np.int64(width // self.job.keys.dtype.itemsize),
-                np.int32(number), np.int32(cells), lane.table, self.keys, np.int64(cells),
-            )  # fmt: skip
+    def unpack(
+        self, stream: Any, maps: DeviceArray, map_stride: int, plane_stride: int, number: int,
+        table: DeviceArray,
+    ) -> None:  # fmt: skip
+        """Maps as they are stored, from the first byte that is this share's, to rows of keys."""
+        width = self.part.map_bytes // self.part.planes
+        self.rows_kernels["unpack_maps"](
+            stream, maps, np.int64(map_stride), np.int64(plane_stride), np.int32(number),
+            np.int32(width), self.places, table, self.keys, np.int64(self.job.cells), self.seen,
+        )  # fmt: skip
 
     def upload_row(self, row: int, keys: np.ndarray) -> None:
         """Begin to copy a row of keys (cell in memory,)."""
@@ -192,7 +199,7 @@ class GpuShare:
                 self._refer(batch)
             tables = self.windows.tables(batch.word_rows, batch.live, batch.first_word, batch.least)
             runs = len(tables["runs"]) if "runs" in tables else 0
-            there = self._upload_tables(tables)
+            there = self.tables.send(tables)
             to = Buffers(self.keys, self.reference, self.out)
             self.windows.launch(self.computing, to, there, batch.doys.size, runs, batch.live.size)
             self.computed.record(self.computing)
@@ -215,12 +222,13 @@ class GpuShare:
             with suppress(Exception):  # after a failure, which has been raised before
                 stream.synchronize()
         self.keys = self.out = self.reference = self.places = self.seen = None
-        self.windows = self.tables_memory = None
-        self.rows_kernels = {}
+        self.windows = None
+        self.tables = Tables(self.gpu, self.computing)
+        self.kernels, self.rows_kernels = {}, {}
 
     def _fill(self, batch: Batch) -> None:
         rows, before, after = (table.astype(np.int32) for table in fill.tables(batch.fills))
-        there = self._upload_tables({"rows": rows, "before": before, "after": after})
+        there = self.tables.send({"rows": rows, "before": before, "after": after})
         self._on_rows(
             "fill_gaps", self.computing, there["rows"], np.int32(rows.size), there["before"],
             there["after"], np.int32(before.shape[1]),
@@ -229,7 +237,7 @@ class GpuShare:
     def _refer(self, batch: Batch) -> None:
         """Each cell's reference value, by the rule of smooth.reference_values."""
         rows = smooth.reference_rows(batch.word_rows, batch.first_word, self.job.words)
-        there = self._upload_tables({"rows": rows.astype(np.int32)})
+        there = self.tables.send({"rows": rows.astype(np.int32)})
         keys = self.job.keys
         self._on_rows(
             "find_references", self.computing, there["rows"], np.int32(rows.size),
@@ -240,20 +248,6 @@ class GpuShare:
         """A kernel of rows.h on all cells."""
         cells = self.job.cells
         self.rows_kernels[name](stream, self.keys, np.int64(cells), np.int32(cells), *args)
-
-    def _upload_tables(self, tables: dict[str, np.ndarray]) -> dict[str, DeviceArray]:
-        """Small tables in one copy, on the stream that uses them."""
-        places, size = {}, 0
-        for name, table in tables.items():
-            places[name] = (size, size + table.nbytes)
-            size += -(-table.nbytes // _LINE) * _LINE
-        packed = np.zeros(max(size, _LINE), np.uint8)
-        for name, table in tables.items():
-            packed[slice(*places[name])] = np.ascontiguousarray(table).reshape(-1).view(np.uint8)
-        if self.tables_memory is None or self.tables_memory.shape[0] < packed.size:
-            self.tables_memory = self.gpu.empty((2 * packed.size,), np.uint8)
-        self.gpu.upload(self.tables_memory[: packed.size], packed, self.computing)
-        return {name: self.tables_memory[slice(*place)] for name, place in places.items()}
 
     def _download(self, batch: Batch, kept: np.ndarray) -> None:
         cells, days = self.job.cells, batch.doys.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,6 +54,20 @@ class BlockDevice(Protocol):
         """Give back the memory of all but results and reference, which are still being read."""
 
 
+@dataclass(frozen=True)
+class Report:
+    """What an engine tells of a run, for its account.
+
+    rings      of pinned memory between reader and device (see rings.py); None where there were none
+    inflation  of maps that devices inflated (see division.py); None where they did not
+    launches   each kernel of a device, with the block size chosen for it and why
+    """
+
+    rings: dict[str, Any] | None = None
+    inflation: dict[str, Any] | None = None
+    launches: dict[str, str] = field(default_factory=dict)
+
+
 class Engine(Protocol):
     """A device for a run: what the plan must know of it, and the blocks carried out on it.
 
@@ -62,6 +77,7 @@ class Engine(Protocol):
     tile_cells: int  # that lie together in the results, and that are kept or left out together
     ahead: int  # as BlockDevice has it; the plan keeps rows so much longer
     device_bytes: int | None  # of memory for keys, where that is not the host's
+    batch_s: float  # thread seconds that a batch takes however little there is to do for it
 
     def begin(self, plan: Plan, threads: int) -> None:
         """Begin what takes time and needs only the plan; what is slow to import comes after.
@@ -72,11 +88,11 @@ class Engine(Protocol):
     def block(self, means: Means, block: Block) -> BlockDevice:
         """The next block of the plan, with its buffers."""
 
-    def launch_texts(self) -> dict[str, str]:
-        """Each kernel of a device with the block size chosen for it and why, after the run."""
+    def report(self) -> Report:
+        """Once all blocks are done."""
 
-    def rings_report(self) -> dict[str, Any] | None:
-        """Of pinned memory between reader and device, once all blocks are done; None if none."""
+    def doubt(self) -> None:
+        """A device has failed, and the crew has stopped: BadFile if a file is to blame."""
 
     def close(self) -> None:
         """Give back what `begin` took; the threads of the crew have ended.

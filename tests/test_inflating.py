@@ -1,0 +1,202 @@
+"""Maps inflated on devices, or some of them: the same bits, and damaged files are named."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emulator import EmulatedGpu
+from engine import compute
+from kuroshio.archive.badfile import BadFile
+from kuroshio.archive.model import Archive, ByteRange, Grid, Packing, Piece
+from kuroshio.device.gpu import GpuError
+from kuroshio.engines.division import Division
+from kuroshio.request import Request
+
+FILL = -999
+REQUEST = Request((2000, 2002), (90.0,), half_width=2, doys=tuple(range(100, 130)))
+
+
+def archive_in(folder: Path, rng: np.random.Generator, shape: tuple[int, int]) -> Archive:
+    """Three years of maps in one file; many with chunks of their own size, level and fill value."""
+    days = np.arange(365 * 3 + 1) + 10957
+    codes = rng.integers(-100, 3000, (days.size, *shape)).astype(np.int16)
+    codes[rng.random(codes.shape) < 0.05] = FILL
+    if rng.random() < 0.5:
+        codes[:, :, : shape[1] // 2] = FILL
+    pieces = []
+    path = folder / "maps.bin"
+    with path.open("wb") as file:
+        for i, each in enumerate(codes):
+            stored = each.view(np.uint8).reshape(-1, 2).T.tobytes()
+            data = zlib.compress(stored, int(rng.integers(0, 10)))
+            file.write(bytes(int(rng.integers(0, 20))))
+            where = ByteRange(str(path), file.tell(), len(data), (1, *shape), "<i2", True, True)
+            file.write(data)
+            box = tuple(slice(0, n) for n in shape)
+            packing = Packing(0.01, 0.0, (float(FILL),), packed=True)
+            pieces.append(Piece((i,), box, packing, where))
+    dtype = np.dtype("<i2")
+    return Archive("sst", {}, dtype, Grid(("y", "x"), shape), "standard", days, tuple(pieces))
+
+
+def on_devices(patch: pytest.MonkeyPatch, rng: np.random.Generator, share: float) -> None:
+    """Devices get about this share of each batch: the maps here are too small for any at all."""
+    patch.setattr(
+        Division, "for_device",
+        lambda self, maps: min(maps if share == 1 else rng.binomial(maps, share), self.most),
+    )  # fmt: skip
+
+
+def damage(archive: Archive, rng: np.random.Generator, kind: str) -> int:
+    """Spoil the chunk of a day that is needed."""
+    number = int(rng.integers(100, 120))
+    where = archive.pieces[number].where
+    path = Path(where.path)
+    data = bytearray(path.read_bytes())
+    stream = slice(where.offset, where.offset + where.nbytes)
+    mine = data[stream]
+    raw = zlib.decompress(mine)
+    if kind == "flipped":
+        mine[int(rng.integers(2, len(mine)))] ^= 1 << int(rng.integers(8))
+    elif kind == "header":
+        mine[0] ^= 0x10
+    elif kind == "zeros":
+        mine[int(rng.integers(2, len(mine) - 2)) :] = bytes(len(mine))
+    elif kind == "checksum":
+        mine[-1] ^= 0xFF
+    else:  # one that is whole and too long: only its checksum lies where it should
+        mine[:] = zlib.compress(raw + raw, 9)
+    data[stream] = (mine + bytes(where.nbytes))[: where.nbytes]
+    path.write_bytes(bytes(data))
+    return number
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.data())
+def test_the_same_bits_as_on_the_processor(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    shape = (data.draw(st.integers(1, 5)), data.draw(st.integers(1, 300)))
+    pinned_bytes = data.draw(st.sampled_from((1, 20_000, 1 << 24)))
+    gpus = EmulatedGpu.several(data.draw(st.integers(1, 3)), inflating="yes")
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        on_devices(patch, rng, data.draw(st.sampled_from((0.3, 0.9, 1.0))))
+        archive = archive_in(Path(folder), rng, shape)
+        expected = compute(archive, REQUEST)
+        found = compute(
+            archive, REQUEST, gpu=gpus, key_bytes=2, threads=data.draw(st.integers(1, 3)),
+            pinned_bytes=pinned_bytes,
+        )  # fmt: skip
+    if pinned_bytes == 1 << 24 and shape[1] > 50:  # else no chunk may fit into a ring
+        assert any("inflate" in gpu.ran for gpu in gpus)
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name])
+    gc.collect()
+    assert not any(gpu.live for gpu in gpus)
+
+
+@pytest.mark.parametrize("inflating", ["yes", "stops"])
+@pytest.mark.parametrize("kind", ["flipped", "header", "zeros", "checksum", "too long"])
+@pytest.mark.parametrize("share", [0.9, 1.0])
+def test_a_damaged_stream_is_named(tmp_path, monkeypatch, inflating, kind, share):
+    rng = np.random.default_rng()
+    on_devices(monkeypatch, rng, share)
+    archive = archive_in(tmp_path, rng, (4, 60))
+    damage(archive, rng, kind)
+    gpu = EmulatedGpu(inflating=inflating)
+    with pytest.raises(BadFile, match=r"maps\.bin"):
+        compute(archive, REQUEST, gpu=gpu, key_bytes=2)
+    gc.collect()
+    assert not gpu.live
+
+
+def test_a_file_that_ends_too_early_is_named(tmp_path, monkeypatch):
+    rng = np.random.default_rng()
+    on_devices(monkeypatch, rng, 1.0)
+    archive = archive_in(tmp_path, rng, (4, 60))
+    where = archive.pieces[110].where
+    with open(where.path, "r+b") as file:
+        file.truncate(where.offset + where.nbytes // 2)
+    with pytest.raises(BadFile, match="ends before its data does"):
+        compute(archive, REQUEST, gpu=EmulatedGpu(inflating="yes"), key_bytes=2)
+
+
+def test_a_device_that_stops_for_another_reason_is_not_blamed_on_a_file(tmp_path, monkeypatch):
+    rng = np.random.default_rng()
+    on_devices(monkeypatch, rng, 1.0)
+    archive = archive_in(tmp_path, rng, (4, 60))
+    gpu = EmulatedGpu(inflating="yes", failing="judge_maps")
+    with pytest.raises(GpuError, match="a kernel failed"):
+        compute(archive, REQUEST, gpu=gpu, key_bytes=2)
+    gc.collect()
+    assert not gpu.live
+
+
+def test_where_bad_files_are_skipped_the_host_inflates(tmp_path, monkeypatch):
+    rng = np.random.default_rng()
+    on_devices(monkeypatch, rng, 1.0)
+    archive = archive_in(tmp_path, rng, (4, 60))
+    damage(archive, rng, "flipped")
+    gpu = EmulatedGpu(inflating="yes")
+    found = compute(archive, REQUEST, gpu=gpu, key_bytes=2, skip_bad=True)
+    expected = compute(archive, REQUEST, skip_bad=True)
+    np.testing.assert_array_equal(found["thresh"], expected["thresh"])
+    assert "inflate" not in gpu.ran
+
+
+def test_what_a_device_wrongly_takes_for_damaged_is_read_by_the_host(tmp_path, monkeypatch):
+    """As is a map over whose memory a damaged one before it was written."""
+    rng = np.random.default_rng()
+    on_devices(monkeypatch, rng, 1.0)
+    archive = archive_in(tmp_path, rng, (4, 60))
+    gpu = EmulatedGpu(inflating="errs")
+    found = compute(archive, REQUEST, gpu=gpu, key_bytes=2)
+    expected = compute(archive, REQUEST)
+    np.testing.assert_array_equal(found["thresh"], expected["thresh"])
+
+
+# -- the division ----------------------------------------------------------------------------------
+
+
+def test_a_few_maps_are_left_to_the_host_and_many_are_divided():
+    division = Division(map_bytes=2_073_600, threads=16, most=5000)
+    assert division.for_device(100) == 0
+    many = division.for_device(3000)
+    assert 1500 < many < 3000
+    both = division.device_s(many), division.host_s(3000 - many, many)
+    assert both[0] == pytest.approx(both[1], rel=0.05)  # they end together
+    assert division.for_device(5000) > many
+
+
+def test_the_division_follows_what_is_measured():
+    division = Division(map_bytes=2_073_600, threads=16, most=5000)
+    before = division.for_device(1000)
+    division.device_took(before, 4 * float(division.device_s(before)))
+    assert division.for_device(1000) < before
+    division = Division(map_bytes=2_073_600, threads=16, most=5000)
+    for _ in range(50):
+        division.host_took(4, 0.5)
+    assert division.for_device(1000) > before
+    assert division.for_device(10_000) <= 5000
+    division.other_s = 1e3
+    assert division.for_device(1000) == 1000
+
+
+def test_the_report_says_what_was_predicted_and_measured():
+    division = Division(map_bytes=2_073_600, threads=16, most=5000)
+    assert division.report() is None
+    taken = division.for_device(2000)
+    predicted = float(division.device_s(taken))
+    division.device_took(taken, 0.25)
+    assert division.report() == {
+        "maps_on_device": taken, "maps": 2000, "device_predicted_s": round(predicted, 4),
+        "device_measured_s": 0.25,
+    }  # fmt: skip
+    assert division.device_s(taken) == pytest.approx(0.25)
