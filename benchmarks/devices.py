@@ -79,7 +79,7 @@ class Case:
         self.shares = []
         for gpu, clock, stretch in zip(gpus, clocks, cut, strict=True):
             mine = slice(0, CELLS) if len(gpus) == 1 else stretch.grid
-            share = GpuShare(gpu, clock, job, stretch, Part(2, CELLS, mine), places)
+            share = GpuShare(gpu, clock, job, stretch, Part(2, CELLS, mine), places, RINGS * MAPS)
             share.compile()
             self.shares.append(share)
         self.kept = gpus[0].pinned((2, BATCH, cells), np.float32)

@@ -96,7 +96,7 @@ def compute(
     with pytest.MonkeyPatch.context() as patch:
         if gpu is not None:
             gpus = gpu if isinstance(gpu, Sequence) else [gpu]
-            engine = GpuEngine(gpus, pinned_bytes, key_bytes, threads)
+            engine = GpuEngine(gpus, pinned_bytes, key_bytes)
             engine.device_bytes = device_bytes or engine.device_bytes
             patch.setattr(pipeline, "choose_engine", lambda *_: Choice(engine, "as asked"))
         pipeline.run(

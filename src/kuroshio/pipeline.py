@@ -93,7 +93,6 @@ def _planned(needs: Needs, keys: Keys, choice: Choice, memory_bytes: int) -> Pre
         years_per_word=YEARS_PER_WORD,
         ahead=choice.engine.ahead,
         device_bytes=choice.engine.device_bytes,
-        batch_s=choice.engine.batch_s,
     )
     return Prepared(needs, keys, choice, layout, choose(needs, layout, memory_bytes))
 

@@ -31,7 +31,6 @@ class Layout:
     years_per_word: int
     ahead: int = 0  # batches that are read while an earlier one is computed: its rows must stay
     device_bytes: int | None = None  # memory of a device that holds the keys; None: the host does
-    batch_s: float = 0.0  # seconds of an imagined thread that a batch takes, however few its days
 
 
 class Load(NamedTuple):

@@ -81,5 +81,5 @@ def _on_gpus(
 ) -> Choice:
     from .gpu import GpuEngine
 
-    engine = GpuEngine(gpus, pinned_bytes, task.key_bytes, task.threads)
+    engine = GpuEngine(gpus, pinned_bytes, task.key_bytes)
     return Choice(engine, why, tuple(gpus), auto)

@@ -16,7 +16,6 @@ class CpuEngine:
 
     ahead = 0
     device_bytes: int | None = None
-    batch_s = 0.0
 
     def __init__(self) -> None:
         self.tile_cells = tile_cells()

@@ -20,7 +20,6 @@ PINNED_BYTES = 512 << 20  # of the host, unless the user says otherwise
 _SHARE = 0.85  # of the device's free memory for keys and results: kernels need some of their own
 _KERNELS_BYTES = 1 << 30  # at most
 _INFLATING = 1 / 3  # of what is left, for maps that are inflated there
-_INFLATE_S = 0.075  # that a device takes to inflate few maps: batches should be few
 
 
 class GpuEngine:
@@ -33,9 +32,8 @@ class GpuEngine:
     ahead = 1
 
     def __init__(
-        self, gpus: Sequence[Gpu], pinned_bytes: int | None = None, key_bytes: int = 0,
-        threads: int = 1,
-    ) -> None:  # fmt: skip
+        self, gpus: Sequence[Gpu], pinned_bytes: int | None = None, key_bytes: int = 0
+    ) -> None:
         """key_bytes: of those that the run is expected to have, 0: nobody knows."""
         self.gpus = tuple(gpus)
         self.pinned_bytes = PINNED_BYTES if pinned_bytes is None else pinned_bytes
@@ -45,7 +43,6 @@ class GpuEngine:
         # Maps of other keys are not inflated on devices.
         inflates = key_bytes == 2 and all(gpu.inflates() for gpu in gpus)
         self.inflating_bytes = int(usable * _INFLATING) if inflates else 0
-        self.batch_s = threads * _INFLATE_S if inflates else 0.0
         self.device_bytes: int | None = (usable - self.inflating_bytes) * len(self.gpus)
         self._rings: Rings | None = None
         self._clocks: list[Clock] = []

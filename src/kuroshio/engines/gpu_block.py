@@ -82,8 +82,11 @@ class GpuBlock:
         self.shares: list[GpuShare] = []
         for gpu, clock, stretch in zip(gpus, clocks, cut, strict=False):  # few cells, fewer devices
             part = self._part(stretch, row_bytes, alone=len(cut) == 1)
-            self.shares.append(GpuShare(gpu, clock, job, stretch, part, places))
+            self.shares.append(
+                GpuShare(gpu, clock, job, stretch, part, places, rings.most * self.ring_maps)
+            )
         self.waves: Waves | None = None
+        self.started = 0  # batches
         if inflating_bytes and self._inflatable():
             self.waves = Waves(
                 means, block.batches, self.shares, rings, self.map_bytes, inflating_bytes,
@@ -100,7 +103,8 @@ class GpuBlock:
         for share in self.shares:
             share.clear(batch.clear)
         if self.maps:
-            carrying, left = self.waves.start(batch.loads) if self.waves else ([], batch.loads)
+            carrying, left = self.waves.start(self.started) if self.waves else ([], batch.loads)
+            self.started += 1
             groups = together(left, self.ring_maps)
             loading = self.crew.start(self._load_maps, [(some,) for some in groups])
             return [*compiling, *carrying, loading]

@@ -1,7 +1,7 @@
 """Maps inflated on one device: compressed chunks in, rows of keys out.
 
-Two waves of maps can be there, each with memory and a stream of its own, for one leaves much of the
-device idle.
+Several waves of maps are there at a time, each in a *place* with memory and a stream of its own: a
+map is inflated serially, and one wave leaves much of the device idle.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from .rings import Lane, Ring
 
 if TYPE_CHECKING:
     from .gpu_share import GpuShare
-    from .waves import Wave
+    from .waves import Room, Wave
 
 _ALIGNED = 16
 SUMMERS = 1024  # threads of a map: as inflated.h has it
-WAVES = 2
 
 
 def map_stride(map_bytes: int) -> int:
@@ -31,37 +30,39 @@ def map_stride(map_bytes: int) -> int:
 
 
 class _Place:
-    """What one wave takes on a device."""
+    """What one wave takes on a device; `damaged` (map,) is in pinned memory."""
 
     def __init__(
-        self, share: GpuShare, inflate: Inflater, compressed_bytes: int, raw_bytes: int
+        self, share: GpuShare, inflate: Inflater, room: Room, stride: int, pinned: Pinned
     ) -> None:
         gpu = share.gpu
         self.inflate = inflate
-        self.compressed: DeviceArray = gpu.empty((compressed_bytes,), np.uint8)
-        self.raw: DeviceArray = gpu.empty((raw_bytes,), np.uint8)
+        self.compressed: DeviceArray = gpu.empty((room.chunk_bytes,), np.uint8)
+        self.raw: DeviceArray = gpu.empty((room.maps * stride,), np.uint8)
+        self.damaged = pinned.take((room.maps,), np.uint8)
         self.stream = gpu.stream()
         self.tables = Tables(gpu, self.stream)
-        self.carried, self.begun, self.inflated, self.unpacked = (gpu.event() for _ in range(4))
+        self.table: DeviceArray = None  # of the wave that is here
+        self.carried, self.begun, self.inflated, self.judged, self.unpacked = (
+            gpu.event() for _ in range(5)
+        )
 
 
 class GpuInflation:
-    """What inflates on a device of a share; `most` maps of `map_bytes` at a time."""
+    """What inflates on a device of a share, in places with `rooms`; maps have `map_bytes`."""
 
-    def __init__(
-        self, share: GpuShare, pinned: Pinned, most: int, compressed_bytes: int, map_bytes: int
-    ) -> None:
+    def __init__(self, share: GpuShare, pinned: Pinned, rooms: list[Room], map_bytes: int) -> None:
         self.share, self.gpu, self.map_bytes = share, share.gpu, map_bytes
         self.stride = map_stride(map_bytes)
-        self.damaged = pinned.take((WAVES, most), np.uint8)
+        most = max(room.maps for room in rooms)
         kernels = share.kernels
         self.sum_bytes = chosen(self.gpu, "sum_bytes", kernels["sum_bytes"], most * SUMMERS)
         self.judge = chosen(self.gpu, "judge_maps", kernels["judge_maps"], most)
         self.places: list[_Place] = []
-        for _ in range(WAVES):
-            inflate = self.gpu.inflater(most, map_bytes)
+        for room in rooms:
+            inflate = self.gpu.inflater(room.maps, map_bytes)
             assert inflate is not None
-            self.places.append(_Place(share, inflate, compressed_bytes, most * self.stride))
+            self.places.append(_Place(share, inflate, room, self.stride, pinned))
 
     def carry(self, ring: Ring, lane: Lane, wave: Wave, start: int, nbytes: int) -> None:
         """Begin to copy compressed bytes of a ring to where they belong in the wave's."""
@@ -75,27 +76,38 @@ class GpuInflation:
             lane.free.record(copying)
 
     def inflate(self, wave: Wave) -> None:
-        """Begin to inflate a wave that has been carried over, to judge it and to unpack it."""
-        place, share, number = self.places[wave.place], self.share, len(wave.loads)
+        """Begin to inflate a wave that has been carried over, and to judge what comes out."""
+        place, number = self.places[wave.place], len(wave.loads)
         stream = place.stream
         with self.gpu.use():
-            place.carried.record(share.copying)
+            place.carried.record(self.share.copying)
             stream.wait_event(place.carried)
+            stream.wait_event(place.unpacked)  # of the wave that was here before
             place.begun.record(stream)
             there = place.tables.send(self._tables(wave))
-            room = ("sources", "nbytes", "targets", "room", "inflated", "statuses")
-            place.inflate(stream, number, **{name: there[name] for name in room})
+            names = ("sources", "nbytes", "targets", "room", "inflated", "statuses")
+            place.inflate(stream, number, **{name: there[name] for name in names})
             place.inflated.record(stream)
             self._judge(stream, place.raw, there, number)
-            mine = place.raw[share.part.bytes.start :]
-            share.unpack(stream, mine, self.stride, self.map_bytes // 2, number, there["table"])
-            self.gpu.download(self.damaged[wave.place, :number], there["damaged"], stream)
-            place.unpacked.record(stream)
+            self.gpu.download(place.damaged[:number], there["damaged"], stream)
+            place.table = there["table"]
+            place.judged.record(stream)
 
-    def wait(self, wave: Wave) -> np.ndarray:
-        """Until a wave's rows are there; which of its maps are not as they should be."""
-        self.gpu.wait(self.places[wave.place].unpacked)
-        return self.damaged[wave.place, : len(wave.loads)] != 0
+    def unpack(self, wave: Wave) -> np.ndarray:
+        """Wait for a wave and begin to unpack it to its rows; which maps are not as they should be.
+
+        These are left out.
+        """
+        place, share = self.places[wave.place], self.share
+        self.gpu.wait(place.judged)
+        mine = place.raw[share.part.bytes.start :]
+        with self.gpu.use():
+            share.unpack(
+                share.unpacking, mine, self.stride, self.map_bytes // 2, len(wave.loads),
+                place.table,
+            )  # fmt: skip
+            place.unpacked.record(share.unpacking)
+        return place.damaged[: len(wave.loads)] != 0
 
     def times(self, wave: Wave) -> tuple[float, float]:
         """When, on the host's clock, inflating began and ended."""

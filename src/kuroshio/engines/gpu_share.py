@@ -14,6 +14,7 @@ import numpy as np
 
 from ..archive.plan import Batch, Block
 from ..device.gpu import DeviceArray, Gpu, Kernel
+from ..device.reserve import with_reserve
 from ..kernels import fill, smooth
 from ..kernels.gpu import programs
 from ..kernels.gpu.launches import Chosen, chosen, texts
@@ -21,6 +22,7 @@ from ..kernels.gpu.windows import Buffers, GpuWindows, Job
 from .gpu_tables import Tables
 from .rings import TABLE_BYTES, Clock, Lane, Ring
 
+_KERNELS_BYTES = 32 << 20  # in reserve for what kernels want, unless they want much
 _CELLS = 128  # to a multiple of which shares are cut: whole lines of memory, and pairs of cells
 
 
@@ -78,9 +80,10 @@ class GpuShare:
 
     def __init__(
         self, gpu: Gpu, clock: Clock, job: Job, stretch: Stretch, part: Part,
-        places: np.ndarray | None,
+        places: np.ndarray | None, rings: int,
     ) -> None:  # fmt: skip
-        self.gpu, self.clock, self.stretch, self.part = gpu, clock, stretch, part
+        """rings: the largest number of maps that lie there on their way to rows."""
+        self.clock, self.stretch, self.part = clock, stretch, part
         first, last = stretch.cells.start, stretch.cells.stop
         self.job = replace(job, cells=last - first)
         cells, keys = self.job.cells, job.keys
@@ -93,6 +96,8 @@ class GpuShare:
                 gpu.stream() for _ in range(4)
             )
             self.arrived, self.begun, self.computed, self.fetched = (gpu.event() for _ in range(4))
+            ring_bytes = rings * (TABLE_BYTES + part.map_bytes)
+            self.gpu = gpu = with_reserve(gpu, ring_bytes + _KERNELS_BYTES)
             kernels = gpu.kernels(program.text, program.kernels)
             self.kernels: Mapping[str, Kernel] = kernels
             width = part.map_bytes // part.planes if places is not None else cells
@@ -223,7 +228,7 @@ class GpuShare:
                 stream.synchronize()
         self.keys = self.out = self.reference = self.places = self.seen = None
         self.windows = None
-        self.tables = Tables(self.gpu, self.computing)
+        del self.tables
         self.kernels, self.rows_kernels = {}, {}
 
     def _fill(self, batch: Batch) -> None:

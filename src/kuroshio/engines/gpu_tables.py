@@ -10,6 +10,7 @@ import numpy as np
 from ..device.gpu import DeviceArray, Gpu
 
 _LINE = 16  # bytes to which tables are aligned on the device
+_USUAL_BYTES = 256 << 10
 
 
 class Tables:
@@ -17,7 +18,7 @@ class Tables:
 
     def __init__(self, gpu: Gpu, stream: Any) -> None:
         self._gpu, self._stream = gpu, stream
-        self._memory: DeviceArray = None
+        self._memory: DeviceArray = gpu.empty((_USUAL_BYTES,), np.uint8)
 
     def send(self, tables: Mapping[str, np.ndarray]) -> dict[str, DeviceArray]:
         """Begin to copy them; each becomes uint8 on the device."""
@@ -28,7 +29,7 @@ class Tables:
         packed = np.zeros(max(size, _LINE), np.uint8)
         for name, table in tables.items():
             packed[slice(*places[name])] = np.ascontiguousarray(table).reshape(-1).view(np.uint8)
-        if self._memory is None or self._memory.shape[0] < packed.size:
+        if self._memory.shape[0] < packed.size:
             self._memory = self._gpu.empty((2 * packed.size,), np.uint8)
         self._gpu.upload(self._memory[: packed.size], packed, self._stream)
         return {name: self._memory[slice(*place)] for name, place in places.items()}

@@ -77,7 +77,6 @@ class Engine(Protocol):
     tile_cells: int  # that lie together in the results, and that are kept or left out together
     ahead: int  # as BlockDevice has it; the plan keeps rows so much longer
     device_bytes: int | None  # of memory for keys, where that is not the host's
-    batch_s: float  # thread seconds that a batch takes however little there is to do for it
 
     def begin(self, plan: Plan, threads: int) -> None:
         """Begin what takes time and needs only the plan; what is slow to import comes after.

@@ -131,6 +131,11 @@ class Rings:
     _copied: list[int] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def most(self) -> int:
+        """Rings that all threads may come to have together."""
+        return _MOST * self.threads
+
     def next(self, own: threading.local, nbytes: int, lanes: Callable[[], Sequence[Lane]]) -> Ring:
         """The ring that a thread fills next with so many bytes of maps; `own` keeps a thread's.
 

@@ -1,8 +1,9 @@
 """Maps inflated on the devices, a wave of them for each batch, while the host inflates the rest.
 
-Threads of the crew read compressed chunks into their rings, which are copied to the devices; the
-last of a wave begins its inflating there. Every device inflates all maps of a wave and keeps its
-cells of them.
+Waves are begun well before their batches, for a device inflates many maps as quickly as few, and
+become rows of keys when the batch is launched. Threads of the crew read compressed chunks into
+their rings, which are copied to the devices; the last of a wave begins its inflating there. Every
+device inflates all maps of a wave and keeps its cells of them.
 
 A damaged stream is no error of the devices' library: it may come out too long, and over what lies
 behind. So each map is held to its length and its checksum, and what fails is read again by the
@@ -13,7 +14,6 @@ is to skip bad files does not come here: no byte on a device could be trusted af
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,13 +29,14 @@ from ..archive.plan import Batch, Load
 from ..device.cpu import Work
 from ..kernels.gpu.windows import MAP
 from .division import Division
-from .gpu_inflation import WAVES, GpuInflation, map_stride
+from .gpu_inflation import GpuInflation, map_stride
 from .gpu_share import GpuShare
 from .means import Means
 from .rings import Ring, Rings
 
 _ALIGNED = 16  # bytes: streams begin at multiples of it, and chunks just before
 _BEFORE = _ALIGNED - bulk.STREAM_HEAD
+_BUSY_MAPS = 3000  # that a device is at keep it busy: an H200, some 23 a multiprocessor
 _DOUBTED = 4  # maps that a thread reads together, when one of them is to blame
 
 
@@ -62,8 +63,16 @@ class Wave:
         return (self.starts + bulk.STREAM_HEAD).astype(np.uint64)
 
 
+@dataclass(frozen=True)
+class Room:
+    """What the largest wave of a place needs."""
+
+    maps: int
+    chunk_bytes: int
+
+
 class Waves:
-    """The waves of a block; at most WAVES of them are under way."""
+    """The waves of a block, one for each batch, begun as long before it as there are places."""
 
     def __init__(
         self, means: Means, batches: Sequence[Batch], shares: Sequence[GpuShare], rings: Rings,
@@ -71,56 +80,48 @@ class Waves:
     ) -> None:  # fmt: skip
         """device_bytes: of each device; next_ring: the ring that the calling thread fills."""
         self.means, self.rings, self.next_ring = means, rings, next_ring
-        taken = [_room(self._chunk_bytes(batch.loads)) for batch in batches]
-        longest = max(int(some.max(initial=0)) for some in taken)
-        each = map_stride(map_bytes) + longest
-        most = min(max(map(len, taken)), device_bytes // (WAVES * each))
-        if longest > rings.maps * map_bytes:  # it would not fit into a ring
-            most = 0
-        self.division = Division(map_bytes, means.crew.threads, most)
-        compressed = max(int(some[:most].sum()) for some in taken)
+        self.batches = [batch.loads for batch in batches]
+        self.division = Division(map_bytes, means.crew.threads)
+        rooms = self._rooms(map_bytes, device_bytes)
         self.inflations = [
-            GpuInflation(share, rings.pinned, most, compressed, map_bytes)
-            for share in (shares if most else ())
+            GpuInflation(share, rings.pinned, rooms, map_bytes)
+            for share in (shares if rooms else ())
         ]
-        self.under_way: deque[Wave | None] = deque()
-        self._begun = 0
+        self.places = len(rooms)
+        self.most = max((room.maps for room in rooms), default=0)  # of a wave
+        self.waves: list[tuple[Wave | None, Work | None]] = []  # begun, of all batches
+        self.settled = 0
         self._urgent_s = means.crew.urgent_s
 
-    def start(self, loads: Sequence[Load]) -> tuple[list[Work], Sequence[Load]]:
-        """Begin with a batch: the works that carry its wave over, and what is left to the host."""
-        urgent_s = self.means.crew.urgent_s
-        if urgent_s > self._urgent_s:  # a batch has been smoothed and written
-            self.division.other_s, self._urgent_s = urgent_s - self._urgent_s, urgent_s
-        number = self.division.for_device(len(loads))
-        if not number:
-            self.under_way.append(None)
+    def start(self, number: int) -> tuple[list[Work], Sequence[Load]]:
+        """For a batch: the work that carries its wave over, and what is left to the host."""
+        loads = self.batches[number]
+        if not self.inflations:
             return [], loads
-        wave = self._wave(loads[:number])
-        self.under_way.append(wave)
-        parts = self._parts(wave)
-        wave.not_carried = len(parts)
-        carrying = self.means.crew.start(self._carry, [(wave, part) for part in parts])
-        return [carrying], loads[number:]
+        self._begin()
+        wave, work = self.waves[number]
+        return [work] if work else [], loads[len(wave.loads) if wave else 0 :]
 
     def settle(self) -> list[Load]:
         """Wait for the earliest wave; the maps that the host must read again."""
-        wave = self.under_way[0]
+        if not self.inflations:
+            return []
+        wave, _ = self.waves[self.settled]
         again = np.zeros(len(wave.loads) if wave else 0, bool)
         if wave is not None:
             start = perf_counter()
             for inflation in self.inflations:
-                again |= inflation.wait(wave)
+                again |= inflation.unpack(wave)
             self.means.spans("wait", start, perf_counter(), 0)
             self._account(wave)
-        self.under_way.popleft()
+        self.settled += 1
         return [wave.loads[i] for i in np.flatnonzero(again).tolist()] if wave else []
 
     def doubt(self) -> None:
         """A device has stopped: BadFile if a map that it was at is damaged."""
         reader = self.means.reader
         raw = np.empty((_DOUBTED, self.division.map_bytes), np.uint8)
-        for wave in self.under_way:
+        for wave, _ in self.waves[self.settled :]:
             loads = wave.loads if wave else ()
             for i in range(0, len(loads), _DOUBTED):
                 reader.inflate_together(loads[i : i + _DOUBTED], raw)
@@ -132,7 +133,50 @@ class Waves:
                 inflation.synchronize()
         self.inflations = []
 
-    def _wave(self, loads: Sequence[Load]) -> Wave:
+    def _rooms(self, map_bytes: int, device_bytes: int) -> list[Room]:
+        """Of as many places as keep a device busy and have room there; none: no wave can be."""
+        taken = [_room(self._chunk_bytes(loads)) for loads in self.batches]
+        longest = max((int(some.max(initial=0)) for some in taken), default=0)
+        if not longest or longest > self.rings.maps * map_bytes:  # it would not fit into a ring
+            return []
+        each = map_stride(map_bytes) + longest
+        most = min(max(map(len, taken)), device_bytes // each)
+        maps, count = 0, 0
+        while (
+            count < len(taken) and maps < _BUSY_MAPS and (count + 1) * most * each <= device_bytes
+        ):
+            maps += min(len(taken[count]), most)
+            count += 1
+        rooms = []
+        for place in range(count):
+            mine = [some[:most] for some in taken[place::count]]
+            rooms.append(Room(max(map(len, mine)), max(int(some.sum()) for some in mine)))
+        return rooms if all(room.maps for room in rooms) else []
+
+    def _begin(self) -> None:
+        """Begin the waves for which there are places: those of settled batches are free."""
+        first = len(self.waves)
+        stop = min(self.settled + self.places, len(self.batches))
+        numbers = [min(len(loads), self.most) for loads in self.batches[first:stop]]
+        if not sum(numbers):
+            self.waves += [(None, None)] * len(numbers)
+            return
+        urgent_s = self.means.crew.urgent_s
+        if urgent_s > self._urgent_s:  # a batch has been smoothed and written
+            self.division.other_s, self._urgent_s = urgent_s - self._urgent_s, urgent_s
+        share = self.division.share(sum(numbers), beside=self.settled < first)
+        for place, number in enumerate(numbers, first):
+            loads = self.batches[place][: round(share * number)]
+            self.division.count(len(loads), len(self.batches[place]))
+            self.waves.append(self._begun(loads, place % self.places) if loads else (None, None))
+
+    def _begun(self, loads: Sequence[Load], place: int) -> tuple[Wave, Work]:
+        wave = self._wave(loads, place)
+        parts = self._parts(wave)
+        wave.not_carried = len(parts)
+        return wave, self.means.crew.start(self._carry, [(wave, part) for part in parts])
+
+    def _wave(self, loads: Sequence[Load], place: int) -> Wave:
         pieces = [self.means.reader.archive.pieces[load.piece] for load in loads]
         sizes = self._chunk_bytes(loads)
         taken = _room(sizes)
@@ -142,17 +186,15 @@ class Waves:
         codes = [fill_code(piece.packing) for piece in pieces]
         table["fill"] = [fill for fill, _ in codes]
         table["filled"] = [not none for _, none in codes]
-        wave = Wave(
+        return Wave(
             loads=loads,
-            place=self._begun % WAVES,
+            place=place,
             starts=ends - taken + _BEFORE,
             edge=int(ends[-1]),
             nbytes=(sizes - bulk.STREAM_HEAD - bulk.STREAM_TAIL).astype(np.uint64),
             table=table,
             checksums=np.zeros(len(loads), np.uint32),
         )
-        self._begun += 1
-        return wave
 
     def _parts(self, wave: Wave) -> list[range]:
         """Maps that fit into a ring together."""
@@ -191,13 +233,11 @@ class Waves:
         self.means.have_read(len(part))
 
     def _account(self, wave: Wave) -> None:
-        took = 0.0
+        nbytes = len(wave.loads) * self.division.map_bytes
         for inflation in self.inflations:
             begun, ended = inflation.times(wave)
-            nbytes = len(wave.loads) * self.division.map_bytes
             self.means.spans("device inflate", begun, ended, nbytes)
-            took = max(took, ended - begun)
-        self.division.device_took(len(wave.loads), took)
+        self.division.device_took(len(wave.loads), begun, ended)  # of the last: they are alike
 
     def _chunk_bytes(self, loads: Sequence[Load]) -> np.ndarray:
         pieces = self.means.reader.archive.pieces
