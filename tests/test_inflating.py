@@ -88,7 +88,7 @@ def test_the_same_bits_as_on_the_processor(data):
     gpus = EmulatedGpu.several(data.draw(st.integers(1, 3)), inflating="yes")
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         on_devices(patch, rng, data.draw(st.sampled_from((0.3, 0.9, 1.0))))
-        patch.setattr(waves, "_BUSY_MAPS", data.draw(st.sampled_from((1, 100, 3000))))
+        patch.setattr(waves, "_WAVE_MAPS", data.draw(st.sampled_from((10, 70, 1000))))
         little = data.draw(st.booleans())  # so that not every map has a place
         patch.setattr(engines.gpu, "_INFLATING", 1e-5 if little else 1 / 3)
         archive = archive_in(Path(folder), rng, shape)
@@ -97,7 +97,7 @@ def test_the_same_bits_as_on_the_processor(data):
             archive, REQUEST, gpu=gpus, key_bytes=2, threads=data.draw(st.integers(1, 3)),
             pinned_bytes=pinned_bytes,
         )  # fmt: skip
-    if pinned_bytes == 1 << 24 and shape[1] > 50 and shape[0] * shape[1] < 1000:  # else no chunk may fit into a ring
+    if pinned_bytes == 1 << 24 and 50 < shape[0] * shape[1] < 1000:  # else there may be no place
         assert any("inflate" in gpu.ran for gpu in gpus)
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name])

@@ -51,21 +51,23 @@ class BlockRun:
 
     def finish(self, output: Output) -> None:
         """All batches: load, compute, smooth and put; the next one loads alongside."""
-        batches, putting = self.block.batches, list[Work]()
+        batches = self.block.batches
+        before, putting = list[Work](), list[Work]()
         for batch, following in zip_longest(batches, batches[1:]):
             loading = self.loading
             if self.device.ahead:  # it has room for both batches
                 self._start(following)
-            self._wait(*loading, *putting)  # what was being put may be overwritten now
+            # What was being put may be overwritten now; with room for both, what was before it.
+            self._wait(*loading, *(before if self.device.ahead else putting))
             self.device.launch(batch, first=batch is batches[0])
             if not self.device.ahead:  # what the batch alone needed may be overwritten now
                 self._start(following)
             self.device.settle(batch)
             if batch.leap_day:
                 self._leap_day(*batch.leap_day)
-            putting = [self._put(batch, output)]
+            before, putting = putting, [self._put(batch, output)]
         self.device.release()  # giving memory back takes time: not at the very end
-        self._wait(*putting)
+        self._wait(*before, *putting)
 
     # -- the steps of a batch -------------------------------------------------------------------
 

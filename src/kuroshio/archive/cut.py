@@ -153,7 +153,10 @@ class _Sizes:
             ready, end, _ = needs.of_results(batches, self.layout.output_days)
             self._lifetimes[batch] = (
                 pool.peak(arrival[needed], last[needed] + self.layout.ahead),
-                pool.peak(np.array(list(ready.values())), np.array(list(end.values()))),
+                pool.peak(
+                    np.array(list(ready.values())),
+                    np.array(list(end.values())) + self.layout.ahead,
+                ),
                 loaded < NEVER,
                 int((needed & needs.present).sum()),
             )

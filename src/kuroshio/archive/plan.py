@@ -29,7 +29,7 @@ class Layout:
     output_days: int  # days of year of an output's chunk
     tile_cells: int
     years_per_word: int
-    ahead: int = 0  # batches that are read while an earlier one is computed: its rows must stay
+    ahead: int = 0  # batches that are read and computed before an earlier one has been put
     device_bytes: int | None = None  # memory of a device that holds the keys; None: the host does
 
 

@@ -43,7 +43,9 @@ def block_of(
     held[needs.entry_step[mine]] = True
 
     ready, end, finished = needs.of_results(batch_of, layout.output_days)
-    assigned = pool.assign(np.array(list(ready.values())), np.array(list(end.values())))
+    assigned = pool.assign(
+        np.array(list(ready.values())), np.array(list(end.values())) + layout.ahead
+    )
     result_row = dict(zip(ready, assigned.tolist(), strict=True))
 
     count = int(batch_of[-1]) + 1

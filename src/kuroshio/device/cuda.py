@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -36,6 +37,8 @@ def _cupy() -> Any:
             "CuPy is not installed.",
             f"A GPU needs it: install {_INSTALL}, or use --device cpu.",
         )
+    # Streams that share one of the driver's queues wait for each other; it has eight, or so many.
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
     try:
         import cupy
     except Exception as problem:  # whatever a CuPy for another machine or NumPy may raise

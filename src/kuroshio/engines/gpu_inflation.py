@@ -6,19 +6,22 @@ map is inflated serially, and one wave leaves much of the device idle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..device.gpu import DeviceArray, Inflater
 from ..kernels.gpu.launches import chosen
+from ..kernels.gpu.windows import MAP
 from .gpu_tables import Tables
 from .pinned import Pinned
 from .rings import Lane, Ring
 
 if TYPE_CHECKING:
     from .gpu_share import GpuShare
-    from .waves import Room, Wave
+    from .wave import Wave
 
 _ALIGNED = 16
 SUMMERS = 1024  # threads of a map: as inflated.h has it
@@ -27,6 +30,19 @@ SUMMERS = 1024  # threads of a map: as inflated.h has it
 def map_stride(map_bytes: int) -> int:
     """Bytes from one inflated map to the next."""
     return -(-map_bytes // _ALIGNED) * _ALIGNED
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the largest wave of a place needs."""
+
+    maps: int
+    chunk_bytes: int
+
+    @classmethod
+    def of(cls, waves: Sequence[np.ndarray]) -> Room:
+        """Of waves given by the bytes that each of their chunks takes."""
+        return cls(max(map(len, waves)), max(int(taken.sum()) for taken in waves))
 
 
 class _Place:
@@ -77,7 +93,7 @@ class GpuInflation:
 
     def inflate(self, wave: Wave) -> None:
         """Begin to inflate a wave that has been carried over, and to judge what comes out."""
-        place, number = self.places[wave.place], len(wave.loads)
+        place, number = self.places[wave.place], len(wave)
         stream = place.stream
         with self.gpu.use():
             place.carried.record(self.share.copying)
@@ -93,21 +109,20 @@ class GpuInflation:
             place.table = there["table"]
             place.judged.record(stream)
 
-    def unpack(self, wave: Wave) -> np.ndarray:
-        """Wait for a wave and begin to unpack it to its rows; which maps are not as they should be.
+    def unpack(self, wave: Wave, some: slice) -> np.ndarray:
+        """Wait for a wave and begin to unpack some of its maps to their rows.
 
-        These are left out.
+        Returns which of them are not as they should be; these are left out.
         """
         place, share = self.places[wave.place], self.share
         self.gpu.wait(place.judged)
-        mine = place.raw[share.part.bytes.start :]
+        raw = place.raw[some.start * self.stride + share.part.bytes.start :]
+        table = place.table[some.start * MAP.itemsize :]
         with self.gpu.use():
-            share.unpack(
-                share.unpacking, mine, self.stride, self.map_bytes // 2, len(wave.loads),
-                place.table,
-            )  # fmt: skip
+            number = some.stop - some.start
+            share.unpack(share.unpacking, raw, self.stride, self.map_bytes // 2, number, table)
             place.unpacked.record(share.unpacking)
-        return place.damaged[: len(wave.loads)] != 0
+        return place.damaged[some] != 0
 
     def times(self, wave: Wave) -> tuple[float, float]:
         """When, on the host's clock, inflating began and ended."""
@@ -119,7 +134,7 @@ class GpuInflation:
             place.stream.synchronize()
 
     def _tables(self, wave: Wave) -> dict[str, np.ndarray]:
-        place, number = self.places[wave.place], len(wave.loads)
+        place, number = self.places[wave.place], len(wave)
         return {
             "sources": wave.streams + np.uint64(self.gpu.address(place.compressed)),
             "nbytes": wave.nbytes,

@@ -41,13 +41,14 @@ class BlockDevice(Protocol):
         """Begin to fill gaps, find the first batch's reference values, compute all statistics.
 
         What `start` gave has been finished, and nobody reads the rows of `results` that are this
-        batch's. May return before any of it is done.
+        batch's: those of the batch before are others, where it can load `ahead`. May return before
+        any of it is done.
         """
 
     def settle(self, batch: Batch) -> None:
         """Wait until the batch's rows of `results`, and `reference`, are complete on the host.
 
-        They are read from then on, while the next batch is loaded, until that is launched.
+        They are read from then on, until the next batch is launched; `ahead`, the one after it.
         """
 
     def release(self) -> None:
@@ -75,7 +76,7 @@ class Engine(Protocol):
     """
 
     tile_cells: int  # that lie together in the results, and that are kept or left out together
-    ahead: int  # as BlockDevice has it; the plan keeps rows so much longer
+    ahead: int  # as BlockDevice has it; the plan keeps rows of keys and results so much longer
     device_bytes: int | None  # of memory for keys, where that is not the host's
 
     def begin(self, plan: Plan, threads: int) -> None:

@@ -1,4 +1,4 @@
-"""Maps inflated on the devices, a wave of them for each batch, while the host inflates the rest.
+"""Maps inflated on the devices, many at a time, while the host inflates the rest.
 
 Waves are begun well before their batches, for a device inflates many maps as quickly as few, and
 become rows of keys when the batch is launched. Threads of the crew read compressed chunks into
@@ -13,66 +13,40 @@ is to skip bad files does not come here: no byte on a device could be trusted af
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
-from typing import cast
 
 import numpy as np
 
 from ..archive import bulk
-from ..archive.decode import fill_code
-from ..archive.model import ByteRange
+from ..archive.model import Piece
 from ..archive.plan import Batch, Load
 from ..device.cpu import Work
-from ..kernels.gpu.windows import MAP
 from .division import Division
-from .gpu_inflation import GpuInflation, map_stride
+from .gpu_inflation import GpuInflation, Room, map_stride
 from .gpu_share import GpuShare
 from .means import Means
 from .rings import Ring, Rings
+from .wave import Wave, rooms_of, wheres_of
 
-_ALIGNED = 16  # bytes: streams begin at multiples of it, and chunks just before
-_BEFORE = _ALIGNED - bulk.STREAM_HEAD
-_BUSY_MAPS = 3000  # that a device is at keep it busy: an H200, some 23 a multiprocessor
+_WAVE_MAPS = 1000  # together: fewer would leave a device idle, and of more the first would be late
+_PLACES = 3  # for waves under way: more than a device can be at, so that it need not wait
 _DOUBTED = 4  # maps that a thread reads together, when one of them is to blame
 
 
-@dataclass
-class Wave:
-    """Maps of a batch that devices inflate.
-
-    starts (map,) int64 where each compressed chunk begins, edge the end of the last; streams and
-    nbytes (map,) uint64 of the raw streams in them; checksums (map,) uint32; table (map,) MAP
-    """
-
-    loads: Sequence[Load]
-    place: int
-    starts: np.ndarray
-    edge: int
-    nbytes: np.ndarray
-    table: np.ndarray
-    checksums: np.ndarray
-    not_carried: int = 0  # parts of it
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def streams(self) -> np.ndarray:
-        return (self.starts + bulk.STREAM_HEAD).astype(np.uint64)
-
-
 @dataclass(frozen=True)
-class Room:
-    """What the largest wave of a place needs."""
+class _Begun:
+    """What is known of a batch whose wave has begun: its maps in the wave, and who carries them."""
 
-    maps: int
-    chunk_bytes: int
+    wave: Wave | None
+    mine: slice
+    carrying: list[Work]
 
 
 class Waves:
-    """The waves of a block, one for each batch, begun as long before it as there are places."""
+    """The waves of a block, for one or more batches each."""
 
     def __init__(
         self, means: Means, batches: Sequence[Batch], shares: Sequence[GpuShare], rings: Rings,
@@ -82,49 +56,57 @@ class Waves:
         self.means, self.rings, self.next_ring = means, rings, next_ring
         self.batches = [batch.loads for batch in batches]
         self.division = Division(map_bytes, means.crew.threads)
-        rooms = self._rooms(map_bytes, device_bytes)
+        taken = [rooms_of(wheres_of(self._pieces(loads))) for loads in self.batches]
+        longest = max(int(some.max(initial=0)) for some in taken)
+        self.most = min(_WAVE_MAPS, device_bytes // _PLACES // (map_stride(map_bytes) + longest))
+        if longest > rings.maps * map_bytes:  # it would not fit into a ring
+            self.most = 0
+        self.groups = _groups([len(loads) for loads in self.batches], self.most)
+        rooms = [
+            Room.of(
+                [np.concatenate(taken[group])[: self.most] for group in self.groups[i::_PLACES]]
+            )
+            for i in range(min(_PLACES, len(self.groups)))
+        ]
         self.inflations = [
             GpuInflation(share, rings.pinned, rooms, map_bytes)
-            for share in (shares if rooms else ())
+            for share in (shares if self.most else ())
         ]
-        self.places = len(rooms)
-        self.most = max((room.maps for room in rooms), default=0)  # of a wave
-        self.waves: list[tuple[Wave | None, Work | None]] = []  # begun, of all batches
-        self.settled = 0
+        self.begun: list[_Begun] = []  # batches
+        self.groups_begun = 0
+        self.settled = 0  # batches
         self._urgent_s = means.crew.urgent_s
 
     def start(self, number: int) -> tuple[list[Work], Sequence[Load]]:
-        """For a batch: the work that carries its wave over, and what is left to the host."""
-        loads = self.batches[number]
+        """For a batch: who carries its maps over, and what is left to the host."""
         if not self.inflations:
-            return [], loads
+            return [], self.batches[number]
         self._begin()
-        wave, work = self.waves[number]
-        return [work] if work else [], loads[len(wave.loads) if wave else 0 :]
+        mine = self.begun[number].mine
+        return self.begun[number].carrying, self.batches[number][mine.stop - mine.start :]
 
     def settle(self) -> list[Load]:
-        """Wait for the earliest wave; the maps that the host must read again."""
+        """Wait for the next batch's maps; those that the host must read again."""
         if not self.inflations:
             return []
-        wave, _ = self.waves[self.settled]
-        again = np.zeros(len(wave.loads) if wave else 0, bool)
-        if wave is not None:
-            start = perf_counter()
-            for inflation in self.inflations:
-                again |= inflation.unpack(wave)
-            self.means.spans("wait", start, perf_counter(), 0)
-            self._account(wave)
+        number, begun = self.settled, self.begun[self.settled]
         self.settled += 1
-        return [wave.loads[i] for i in np.flatnonzero(again).tolist()] if wave else []
+        if begun.wave is None:
+            return []
+        again = np.zeros(begun.mine.stop - begun.mine.start, bool)
+        start = perf_counter()
+        for inflation in self.inflations:
+            again |= inflation.unpack(begun.wave, begun.mine)
+        self.means.spans("wait", start, perf_counter(), 0)
+        self._account(begun.wave)
+        return [self.batches[number][i] for i in np.flatnonzero(again).tolist()]
 
     def doubt(self) -> None:
         """A device has stopped: BadFile if a map that it was at is damaged."""
-        reader = self.means.reader
         raw = np.empty((_DOUBTED, self.division.map_bytes), np.uint8)
-        for wave, _ in self.waves[self.settled :]:
-            loads = wave.loads if wave else ()
+        for loads in self.batches[self.settled : len(self.begun)]:
             for i in range(0, len(loads), _DOUBTED):
-                reader.inflate_together(loads[i : i + _DOUBTED], raw)
+                self.means.reader.inflate_together(loads[i : i + _DOUBTED], raw)
 
     def close(self) -> None:
         """Wait for what is under way, and give all memory back."""
@@ -133,118 +115,81 @@ class Waves:
                 inflation.synchronize()
         self.inflations = []
 
-    def _rooms(self, map_bytes: int, device_bytes: int) -> list[Room]:
-        """Of as many places as keep a device busy and have room there; none: no wave can be."""
-        taken = [_room(self._chunk_bytes(loads)) for loads in self.batches]
-        longest = max((int(some.max(initial=0)) for some in taken), default=0)
-        if not longest or longest > self.rings.maps * map_bytes:  # it would not fit into a ring
-            return []
-        each = map_stride(map_bytes) + longest
-        most = min(max(map(len, taken)), device_bytes // each)
-        maps, count = 0, 0
-        while (
-            count < len(taken) and maps < _BUSY_MAPS and (count + 1) * most * each <= device_bytes
-        ):
-            maps += min(len(taken[count]), most)
-            count += 1
-        rooms = []
-        for place in range(count):
-            mine = [some[:most] for some in taken[place::count]]
-            rooms.append(Room(max(map(len, mine)), max(int(some.sum()) for some in mine)))
-        return rooms if all(room.maps for room in rooms) else []
-
     def _begin(self) -> None:
         """Begin the waves for which there are places: those of settled batches are free."""
-        first = len(self.waves)
-        stop = min(self.settled + self.places, len(self.batches))
-        numbers = [min(len(loads), self.most) for loads in self.batches[first:stop]]
-        if not sum(numbers):
-            self.waves += [(None, None)] * len(numbers)
+        done = sum(group.stop <= self.settled for group in self.groups)
+        groups = self.groups[self.groups_begun : done + _PLACES]
+        maps = sum(len(loads) for group in groups for loads in self.batches[group])
+        if not maps:
+            self.begun += [_Begun(None, slice(0, 0), [])] * sum(g.stop - g.start for g in groups)
+            self.groups_begun += len(groups)
             return
         urgent_s = self.means.crew.urgent_s
         if urgent_s > self._urgent_s:  # a batch has been smoothed and written
             self.division.other_s, self._urgent_s = urgent_s - self._urgent_s, urgent_s
-        share = self.division.share(sum(numbers), beside=self.settled < first)
-        for place, number in enumerate(numbers, first):
-            loads = self.batches[place][: round(share * number)]
-            self.division.count(len(loads), len(self.batches[place]))
-            self.waves.append(self._begun(loads, place % self.places) if loads else (None, None))
+        share = self.division.share(maps, beside=self.groups_begun > done)
+        for group in groups:
+            self._begin_wave(group, share)
+            self.groups_begun += 1
 
-    def _begun(self, loads: Sequence[Load], place: int) -> tuple[Wave, Work]:
-        wave = self._wave(loads, place)
-        parts = self._parts(wave)
-        wave.not_carried = len(parts)
-        return wave, self.means.crew.start(self._carry, [(wave, part) for part in parts])
+    def _begin_wave(self, group: slice, share: float) -> None:
+        """Of each batch the first maps; of one too large for a wave, as many as it holds."""
+        numbers = [min(round(share * len(loads)), self.most) for loads in self.batches[group]]
+        parts = zip(self.batches[group], numbers, strict=True)
+        loads = [load for some, number in parts for load in some[:number]]
+        wave, carrying = None, list[Work]()
+        if loads:
+            rows = [load.rows[0] for load in loads]
+            wave = Wave.of(self._pieces(loads), rows, self.groups_begun % _PLACES)
+            parts_of_it = wave.parts(self.rings.maps * self.division.map_bytes)
+            wave.not_carried = len(parts_of_it)
+            carrying = [self.means.crew.start(self._carry, [(wave, part) for part in parts_of_it])]
+        ends = np.cumsum(numbers).tolist()
+        for number, end in zip(numbers, ends, strict=True):
+            self.begun.append(_Begun(wave, slice(end - number, end), carrying))
+        self.division.count(len(loads), sum(map(len, self.batches[group])))
 
-    def _wave(self, loads: Sequence[Load], place: int) -> Wave:
-        pieces = [self.means.reader.archive.pieces[load.piece] for load in loads]
-        sizes = self._chunk_bytes(loads)
-        taken = _room(sizes)
-        ends = np.cumsum(taken)
-        table = np.zeros(len(loads), MAP)
-        table["row"] = [load.rows[0] for load in loads]
-        codes = [fill_code(piece.packing) for piece in pieces]
-        table["fill"] = [fill for fill, _ in codes]
-        table["filled"] = [not none for _, none in codes]
-        return Wave(
-            loads=loads,
-            place=place,
-            starts=ends - taken + _BEFORE,
-            edge=int(ends[-1]),
-            nbytes=(sizes - bulk.STREAM_HEAD - bulk.STREAM_TAIL).astype(np.uint64),
-            table=table,
-            checksums=np.zeros(len(loads), np.uint32),
-        )
-
-    def _parts(self, wave: Wave) -> list[range]:
-        """Maps that fit into a ring together."""
-        room = self.rings.maps * self.division.map_bytes
-        parts, first, begin = list[range](), 0, 0
-        ends = [*(wave.starts[1:] - _BEFORE).tolist(), wave.edge]
-        for i, end in enumerate(ends):
-            if end - begin > room and i > first:
-                parts.append(range(first, i))
-                first, begin = i, ends[i - 1]
-        return [*parts, range(first, len(ends))]
-
-    def _carry(self, wave: Wave, part: range) -> None:
+    def _carry(self, wave: Wave, part: slice) -> None:
         """Read some of a wave's chunks into a ring and send them; with the last, inflate it."""
         ring = self.next_ring()
         start = perf_counter()
-        mine = slice(part.start, part.stop)
-        begin = int(wave.starts[part.start]) - _BEFORE
-        end = wave.edge
-        if part.stop < len(wave.loads):
-            end = int(wave.starts[part.stop]) - _BEFORE
-        pieces = self.means.reader.archive.pieces
-        wheres = cast(list[ByteRange], [pieces[load.piece].where for load in wave.loads[mine]])
-        wave.checksums[mine] = bulk.read_streams(
-            wheres, ring.maps[: end - begin], wave.starts[mine] - begin, self.means.spans
-        )
+        first, last = int(wave.edges[part.start]), int(wave.edges[part.stop])
+        wave.checksums[part] = bulk.read_streams(
+            wheres_of(wave.pieces[part]), ring.maps[: last - first], wave.chunks[part] - first,
+            self.means.spans,
+        )  # fmt: skip
         self.rings.sent(ring, perf_counter() - start)
         for inflation, lane in zip(self.inflations, ring.lanes, strict=True):
-            inflation.carry(ring, lane, wave, begin, end - begin)
+            inflation.carry(ring, lane, wave, first, last - first)
         with wave.lock:
             wave.not_carried -= 1
             whole = wave.not_carried == 0
         if whole:
             for inflation in self.inflations:
                 inflation.inflate(wave)
-        self.means.have_read(len(part))
+        self.means.have_read(part.stop - part.start)
 
     def _account(self, wave: Wave) -> None:
-        nbytes = len(wave.loads) * self.division.map_bytes
+        if wave.accounted:
+            return
+        wave.accounted = True
         for inflation in self.inflations:
             begun, ended = inflation.times(wave)
+            nbytes = len(wave) * self.division.map_bytes
             self.means.spans("device inflate", begun, ended, nbytes)
-        self.division.device_took(len(wave.loads), begun, ended)  # of the last: they are alike
+        self.division.device_took(len(wave), begun, ended)  # of the last: they are alike
 
-    def _chunk_bytes(self, loads: Sequence[Load]) -> np.ndarray:
+    def _pieces(self, loads: Sequence[Load]) -> list[Piece]:
         pieces = self.means.reader.archive.pieces
-        wheres = cast(list[ByteRange], [pieces[load.piece].where for load in loads])
-        return np.array([where.nbytes for where in wheres], np.int64)
+        return [pieces[load.piece] for load in loads]
 
 
-def _room(chunk_bytes: np.ndarray) -> np.ndarray:
-    """Bytes that chunks take among others."""
-    return -(-(_BEFORE + chunk_bytes) // _ALIGNED) * _ALIGNED
+def _groups(maps: Sequence[int], most: int) -> list[slice]:
+    """Batches for a wave each: the first alone, so that it is early; then up to `most` maps."""
+    groups, first, together = [slice(0, 1)], 1, 0
+    for i, number in enumerate(maps[1:], 1):
+        if together and together + number > most:
+            groups.append(slice(first, i))
+            first, together = i, 0
+        together += number
+    return [*groups, slice(first, len(maps))] if first < len(maps) else groups
