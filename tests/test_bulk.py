@@ -352,3 +352,62 @@ def test_without_the_library_files_are_read_one_by_one(monkeypatch, problem):
 def test_other_systems_have_none(monkeypatch):
     monkeypatch.setattr(bulk.sys, "platform", "darwin")
     assert bulk._functions.__wrapped__() is None
+
+
+# -- streams as they are stored --------------------------------------------------------------------
+
+
+def stored_in(path: Path, chunks: list[bytes]) -> list[ByteRange]:
+    wheres, at = [], 0
+    for chunk in chunks:
+        wheres.append(ByteRange(str(path), at, len(chunk), (1, *SHAPE), "<i2", True, True))
+        at += len(chunk)
+    path.write_bytes(b"".join(chunks))
+    return wheres
+
+
+def test_streams_come_as_they_are_with_their_checksums(tmp_path):
+    rng = np.random.default_rng()
+    raws = [rng.integers(0, 20, int(n)).astype(np.uint8).tobytes() for n in (1, 300, 5000)]
+    chunks = [zlib.compress(raw, int(rng.integers(0, 10))) for raw in raws]
+    wheres = stored_in(tmp_path / "chunks", chunks)
+    out = np.full(sum(map(len, chunks)) + 100, 7, np.uint8)
+    starts = np.array([5, 40, 40 + len(chunks[1]) + 3])
+    told = []
+    checksums = bulk.read_streams(wheres, out, starts, lambda *span: told.append(span))
+    assert checksums.tolist() == [zlib.adler32(raw) for raw in raws]
+    untouched = np.ones(out.size, bool)
+    for start, chunk in zip(starts.tolist(), chunks, strict=True):
+        assert out[start : start + len(chunk)].tobytes() == chunk
+        untouched[start : start + len(chunk)] = False
+    assert (out[untouched] == 7).all()
+    assert [(name, nbytes) for name, _, _, nbytes in told] == [("read", sum(map(len, chunks)))]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda data: b"\x79" + data[1:], "compressed data is damaged"),
+        (lambda data: data[:1] + bytes([data[1] ^ 1]) + data[2:], "compressed data is damaged"),
+        (lambda data: b"\x78\xbb" + data[2:], "compressed data is damaged"),  # a dictionary
+        (lambda data: data[:6], "compressed data is damaged"),
+        (lambda data: b"", "compressed data is damaged"),
+    ],
+)
+def test_what_is_no_stream_is_named(tmp_path, spoil, why):
+    whole = zlib.compress(b"some bytes")
+    assert b"\x78\xbb"[0] * 256 + b"\x78\xbb"[1] == 31 * 997
+    wheres = stored_in(tmp_path / "chunks", [whole, spoil(whole)])
+    with pytest.raises(BadFile, match=why):
+        bulk.read_streams(wheres, np.zeros(100, np.uint8), np.array([0, 50]), lambda *_: None)
+
+
+def test_streams_that_cannot_be_read_are_named(tmp_path):
+    (where,) = stored_in(tmp_path / "chunks", [zlib.compress(b"some bytes" * 9)])
+    out, starts = np.zeros(100, np.uint8), np.array([0])
+    os.truncate(where.path, 10)
+    with pytest.raises(BadFile, match="it ends before its data does"):
+        bulk.read_streams([where], out, starts, lambda *_: None)
+    os.unlink(where.path)
+    with pytest.raises(BadFile, match="chunks"):
+        bulk.read_streams([where], out, starts, lambda *_: None)

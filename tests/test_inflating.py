@@ -165,6 +165,23 @@ def test_what_a_device_wrongly_takes_for_damaged_is_read_by_the_host(tmp_path, m
     np.testing.assert_array_equal(found["thresh"], expected["thresh"])
 
 
+def test_on_every_device(gpu, tmp_path, monkeypatch):
+    """The same bits with maps inflated there; a damaged file is named."""
+    rng = np.random.default_rng()
+    on_devices(monkeypatch, rng, 0.7)
+    device = EmulatedGpu(inflating="yes") if isinstance(gpu, EmulatedGpu) else gpu
+    if not device.inflates():
+        pytest.skip("nvCOMP is not installed")
+    archive = archive_in(tmp_path, rng, (40, 60))
+    found = compute(archive, REQUEST, gpu=device, key_bytes=2)
+    expected = compute(archive, REQUEST)
+    np.testing.assert_array_equal(found["thresh"], expected["thresh"])
+    np.testing.assert_array_equal(found["seas"], expected["seas"])
+    damage(archive, rng, "flipped")
+    with pytest.raises(BadFile, match=r"maps\.bin"):
+        compute(archive, REQUEST, gpu=device, key_bytes=2)
+
+
 # -- the division ----------------------------------------------------------------------------------
 
 
