@@ -18,7 +18,7 @@ from ..collector import collector_paused
 from ..errors import Refusal
 from .badfile import BadFile
 from .facts import FileFacts, Form
-from .index import Index, request_key
+from .index import Index, Rows, request_key
 from .layout import Layout
 from .model import Archive
 from .pieces import Cut
@@ -220,17 +220,15 @@ def _scan(
         for path in paths:
             with suppress(OSError):  # the scan will say why
                 states[path] = size_and_mtime(path)
+    rows = Rows(request_key(variable, select))
     try:
         for path, result in _counted(results, progress, len(paths)):
             found[path] = result
+            if path in states and isinstance(result, FileFacts):
+                rows.add(result, *states[path])
     finally:
-        rows = [
-            (result, *states[path])
-            for path, result in found.items()
-            if isinstance(result, FileFacts) and path in states
-        ]
-        if index and rows:
-            index.save(rows, layouts, request_key(variable, select))
+        if index and rows.files:
+            index.save(rows, layouts)
     return found
 
 
