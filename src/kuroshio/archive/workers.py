@@ -38,6 +38,7 @@ _MOST = 16
 _HEADER = struct.Struct("<H?H")  # worker, whether its answer ends here, bytes that follow
 _FRAME = getattr(select, "PIPE_BUF", 512) - _HEADER.size
 _NUMBER = struct.Struct("<I")
+_FITS = 128 * _NUMBER.size  # bytes that any pipe takes before it is read
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 # Of pipes that broke, and of what a start-up hook of Python has printed between the answers.
 _NO_ANSWER = (
@@ -150,7 +151,10 @@ def _serve(requests: BinaryIO, answers: int) -> None:
     variable, select, batches, count = job
     scanner = Scanner(variable, select)
     gc.disable()
+    _attempt(scanner, batches[0][0])  # so that all workers know what the files are like
     taken, given = os.pipe()
+    numbers = b"".join(map(_NUMBER.pack, range(len(batches))))
+    os.write(given, numbers[:_FITS])  # the first worker need not wait for the last
     workers: list[int] = []
     with contextlib.suppress(OSError, AttributeError):  # too many processes, or no fork at all
         for worker in range(count):
@@ -162,8 +166,7 @@ def _serve(requests: BinaryIO, answers: int) -> None:
     if not workers:
         _work(scanner, batches, range(len(batches)), answers, 0)
     with contextlib.suppress(OSError):  # where all workers have died
-        for number in range(len(batches)):
-            os.write(given, _NUMBER.pack(number))
+        os.write(given, numbers[_FITS:])
     os.close(given)
     for pid in workers:
         os.waitpid(pid, 0)
