@@ -15,7 +15,7 @@ from h5py import h5a, h5d, h5f, h5s, h5t
 
 from . import hdf5
 from .badfile import BadFile
-from .facts import FileFacts, Form, Storage
+from .facts import FileFacts, Form
 from .layout import Layout, edges
 from .model import Packing
 from .packing import PACKING_ATTRS, packing
@@ -46,9 +46,12 @@ class _Coordinate:
 
 
 class Likeness:
-    """What of a described HDF5 file must be found again in another."""
+    """What of a described HDF5 file must be found again in another.
 
-    def __init__(self, file: h5f.FileID, layout: Layout, stored: Storage) -> None:
+    stored, ranges, fill  what `hdf5.storage` and `hdf5.default_fill` say of this file
+    """
+
+    def __init__(self, file: h5f.FileID, layout: Layout, path: str) -> None:
         """KeyError where the file keeps a variable under another name than NetCDF shows."""
         self.layout = layout
         self._names = layout.variable.encode(), layout.time.encode()
@@ -58,9 +61,12 @@ class Likeness:
         self._fixed = self._fixed_sizes(dataset.shape)
         self._type = h5t.py_create(dataset.dtype)
         self._creation = dataset.get_create_plist()
-        self._fill = hdf5.default_fill(dataset)
-        self._chunks = stored._replace(places=()) if stored.places else None
-        self._form = Form(layout.fingerprint, dataset.shape, stored)
+        self.fill = hdf5.default_fill(dataset)
+        self.stored, self.ranges = hdf5.storage(
+            file, dataset, path, layout.dtype, layout.time_axis, layout.picked
+        )
+        self._chunks = self.stored._replace(places=()) if self.stored.places else None
+        self._form = Form(layout.fingerprint, dataset.shape, self.stored)
         self._counts = h5a.get_num_attrs(dataset), h5a.get_num_attrs(times)
         self._units = _attributes(dataset, ("units",))
         self._packing = _attributes(dataset, PACKING_ATTRS)
@@ -128,7 +134,7 @@ class Likeness:
         """Worked out anew only where it is another than the last file's."""
         attrs = {a.name.decode(): _read_attribute(dataset, a) for a in self._packing}
         if not attrs.keys() & {"_FillValue", "missing_value"}:
-            attrs |= self._fill if created_alike else hdf5.default_fill(dataset)
+            attrs |= self.fill if created_alike else hdf5.default_fill(dataset)
         said = [v if isinstance(v, str) else (v.dtype.str, v.tobytes()) for v in attrs.values()]
         if self._last is None or self._last[0] != said:
             how = packing(attrs, self.layout.dtype, self.layout.variable, path)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from h5py import h5d, h5f
+from h5py import h5f
 
 from . import hdf5, netcdf3
 from .badfile import BadFile
@@ -61,15 +61,11 @@ class Scanner:
         with hdf5_variables(path) as (file, variables):
             layout, var, times = self._describe(path, variables)
             try:
-                dataset = h5d.open(file, layout.variable.encode())
-                store, ranges = hdf5.storage(
-                    file, dataset, path, layout.dtype, layout.time_axis, layout.picked
-                )
-                fill = hdf5.default_fill(dataset)
-                self._known = [Likeness(file, layout, store), *self._known[:2]]
+                likeness = Likeness(file, layout, path)
             except KeyError:  # NetCDF-4 keeps a variable named like a dimension elsewhere
-                (store, ranges), fill = _in_steps(var, layout), _netcdf_fill(var)
-        return _facts(path, layout, var, times, store, ranges, fill)
+                return _facts(path, layout, var, times, *_in_steps(var, layout), _netcdf_fill(var))
+        self._known = [likeness, *self._known[:2]]
+        return _facts(path, layout, var, times, likeness.stored, likeness.ranges, likeness.fill)
 
     def _describe_other(self, path: str) -> FileFacts:
         with netcdf_variables(path) as variables:

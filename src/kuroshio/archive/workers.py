@@ -146,7 +146,7 @@ def _serve(requests: BinaryIO, answers: int) -> None:
 
     try:
         job: _Job = pickle.load(requests)
-    except EOFError:
+    except (EOFError, pickle.UnpicklingError):  # the parent has gone
         return
     variable, select, batches, count = job
     scanner = Scanner(variable, select)
