@@ -150,7 +150,7 @@ def _serve(requests: BinaryIO, answers: int) -> None:
         return
     variable, select, batches, count = job
     scanner = Scanner(variable, select)
-    gc.disable()
+    gc.freeze()  # what has been imported stays: it need not be searched, nor copied by the workers
     _attempt(scanner, batches[0][0])  # so that all workers know what the files are like
     taken, given = os.pipe()
     numbers = b"".join(map(_NUMBER.pack, range(len(batches))))
