@@ -79,13 +79,14 @@ class Workers:
         for number, results, found in self._answers((variable, dict(select), batches, count)):
             layouts.update((k, v) for k, v in found.items() if k not in layouts)
             yield from zip(waiting.pop(number), results, strict=True)
-        if waiting:
-            from .scan import Scanner
+            if not waiting:  # nobody waits until the processes have ended
+                return
+        from .scan import Scanner
 
-            here = Scanner(variable, select)
-            here.layouts = layouts
-            for batch in waiting.values():
-                yield from scan_here(here, batch)
+        here = Scanner(variable, select)
+        here.layouts = layouts
+        for batch in waiting.values():
+            yield from scan_here(here, batch)
 
     def _answers(self, job: _Job) -> Iterator[_Answer]:
         """What the workers answer, until they have ended or say what cannot be understood."""
