@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import netCDF4
@@ -359,3 +360,68 @@ def test_an_unguarded_script_may_open_many_files(days, tmp_path):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert done.stdout == "days 10\n"
     assert done.stderr == ""
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "import os\ndel os.fork",
+        "import os\ndef fork():\n    raise BlockingIOError(11, 'no more')\nos.fork = fork",
+    ],
+    ids=["no such thing", "too many processes"],
+)
+def test_without_a_fork_one_process_does_the_work(days, monkeypatch, tmp_path, scanned, hook):
+    (tmp_path / "sitecustomize.py").write_text(hook)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert open_archive(days).days.size == 10
+    assert len(scanned) == 1
+
+
+@pytest.mark.usefixtures("many")
+def test_what_a_start_up_hook_prints_is_no_answer(days, monkeypatch, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("print('hello')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert open_archive(days).days.size == 10
+
+
+@pytest.mark.usefixtures("many")
+def test_answers_longer_than_a_frame(tmp_path, monkeypatch, scanned):
+    for i in range(8):  # 800 chunks a file
+        values = np.random.default_rng(i).integers(0, 9, (2, 20, 20)).astype(np.float32)
+        write_series(tmp_path / f"{i}.nc", values, 2 * i, chunksizes=(1, 1, 1), zlib=True)
+    found = open_archive(tmp_path, cache=False)
+    assert len(scanned) == 1
+    monkeypatch.setattr(catalog, "MANY_FILES", 100)
+    same(found, open_archive(tmp_path, cache=False))
+    assert len(found.pieces) == 8 * 800
+
+
+@pytest.mark.usefixtures("many")
+def test_workers_end_with_their_parent(days):
+    """Also where it has no time to end them."""
+    script = (
+        "import os, signal, sys\n"
+        "from kuroshio.archive import catalog, workers\n"
+        "catalog.MANY_FILES, workers._BATCH, start = 3, 1, workers._start\n"
+        "def told():\n"
+        "    server = start()\n"
+        "    print(server.pid, flush=True)\n"
+        "    return server\n"
+        "workers._start = told\n"
+        "def progress(done, total):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "catalog.open_archive(sys.argv[1], cache=False, progress=progress)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(days)], capture_output=True, text=True, check=False
+    )
+    group = int(done.stdout)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+    pytest.fail("workers outlive their parent")

@@ -10,7 +10,7 @@ timeline.py   the parts put together: one grid, every day once
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from ..collector import collector_paused
 from ..errors import Refusal
 from .badfile import BadFile
 from .facts import FileFacts, Form
-from .index import Index, request_key
+from .index import Index, Rows, request_key
 from .layout import Layout
 from .model import Archive
 from .pieces import Cut
@@ -26,7 +26,7 @@ from .sources import find_sources
 from .timeline import DUPLICATES, Part, assemble
 
 if TYPE_CHECKING:
-    from .workers import Result
+    from .workers import Result, Workers
 
 Progress = Callable[[int, int], None]
 MANY_FILES = 500  # from so many on, worker processes are worth their start
@@ -143,31 +143,50 @@ def _scan_all(
     facts: dict[str, FileFacts] = {}
     layouts: dict[str, Layout] = {}
     bad: dict[str, str] = {}
-    done = 0
-    for path in paths:
-        done += 1
-        known, shapes = _known(index, [path], variable, select)
-        layouts.update(shapes)
-        found: Result | None = known.get(path)
-        if found is None:
-            found = _scan([path], index, layouts, variable, select)[path]
-        if isinstance(found, FileFacts):
-            facts[path] = found
-            variable = layouts[found.form.fingerprint].variable
-            break
-        _skip(found, skip_bad, bad)
-    rest = paths[done:]
-    known, shapes = _known(index, rest, variable, select)
-    facts.update(known)
-    layouts.update(shapes)
-    missing = [path for path in rest if path not in known]
-    if missing:
-        for path, found in _scan(missing, index, layouts, variable, select, progress).items():
+    with ExitStack() as at_end:
+        workers: Workers | None = None
+        done = 0
+        for path in paths:
+            done += 1
+            known, shapes = _known(index, [path], variable, select)
+            layouts.update(shapes)
+            found: Result | None = known.get(path)
+            if found is None:
+                if workers is None and len(paths) > MANY_FILES:  # the others will not be known
+                    workers = _start_workers(at_end)
+                found = _scan([path], index, layouts, variable, select)[path]
             if isinstance(found, FileFacts):
                 facts[path] = found
-            else:
-                _skip(found, skip_bad, bad)
+                variable = layouts[found.form.fingerprint].variable
+                break
+            _skip(found, skip_bad, bad)
+        rest = paths[done:]
+        known, shapes = _known(index, rest, variable, select)
+        facts.update(known)
+        layouts.update(shapes)
+        missing = [path for path in rest if path not in known]
+        if len(missing) < MANY_FILES:
+            workers = None
+        elif workers is None:
+            workers = _start_workers(at_end)
+        if missing:
+            scanned = _scan(missing, index, layouts, variable, select, progress, workers)
+            for path in missing:
+                found = scanned[path]
+                if isinstance(found, FileFacts):
+                    facts[path] = found
+                else:
+                    _skip(found, skip_bad, bad)
     return facts, layouts, bad
+
+
+def _start_workers(at_end: ExitStack) -> Workers:
+    """Processes that import the file libraries while this one does so, or has a look at a file."""
+    from .workers import Workers
+
+    workers = Workers()
+    at_end.callback(workers.stop)
+    return workers
 
 
 def _known(
@@ -183,13 +202,14 @@ def _scan(
     variable: str | None,
     select: Mapping[str, int],
     progress: Progress | None = None,
+    workers: Workers | None = None,
 ) -> dict[str, Result]:
     """Scan files; what they teach is put in `layouts` and in the index, also if interrupted."""
     from .scan import Scanner, size_and_mtime  # the file libraries are slow to import
-    from .workers import scan_here, scan_in_workers
+    from .workers import scan_here
 
-    if len(paths) >= MANY_FILES:
-        results = scan_in_workers(paths, variable, select, layouts)
+    if workers is not None:
+        results = workers.scan(paths, variable, select, layouts)
     else:
         here = Scanner(variable, select)
         here.layouts = layouts
@@ -200,17 +220,15 @@ def _scan(
         for path in paths:
             with suppress(OSError):  # the scan will say why
                 states[path] = size_and_mtime(path)
+    rows = Rows(request_key(variable, select))
     try:
         for path, result in _counted(results, progress, len(paths)):
             found[path] = result
+            if path in states and isinstance(result, FileFacts):
+                rows.add(result, *states[path])
     finally:
-        rows = [
-            (result, *states[path])
-            for path, result in found.items()
-            if isinstance(result, FileFacts) and path in states
-        ]
-        if index and rows:
-            index.save(rows, layouts, request_key(variable, select))
+        if index and rows.files:
+            index.save(rows, layouts)
     return found
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,15 +44,20 @@ def open_file(path: str) -> h5f.FileID:
     """
     name = os.fsencode(path)
     for locking, lenient in ((False, True), (True, True), (True, False), (False, False)):
-        access = h5p.create(h5p.FILE_ACCESS)
-        access.set_file_locking(locking, lenient)
         try:
-            return h5f.open(name, h5f.ACC_RDONLY, access)
+            return h5f.open(name, h5f.ACC_RDONLY, _access(locking, lenient))
         except OSError as error:
             problem = error
             if "flag values don't match" not in str(error):
                 break
     raise BadFile(path, reason(problem)) from problem
+
+
+@cache
+def _access(locking: bool, lenient: bool) -> h5p.PropFAID:
+    access = h5p.create(h5p.FILE_ACCESS)
+    access.set_file_locking(locking, lenient)
+    return access
 
 
 def storage(
@@ -74,14 +81,7 @@ def storage(
         whole = all(c == 1 or p < 0 for c, p in zip(chunk, picked, strict=True))
         if not (plain and usual and whole):
             return Storage(chunk), ()
-        table = _chunk_table(dataset, picked)
-        raw = int(np.prod(chunk)) * dtype.itemsize
-        if not deflate:
-            table = table[table[:, 1] == raw]
-        _check_end(path, int((table[:, 0] + table[:, 1]).max(initial=0)))
-        places = tuple(tuple(row) for row in table[:, 2:].tolist())
-        ranges = tuple((offset, nbytes) for offset, nbytes in table[:, :2].tolist())
-        return Storage(chunk, deflate, shuffle, -1, places), ranges
+        return chunks(dataset, path, Storage(chunk, deflate, shuffle), dtype, picked)
     chunk = steps_of(shape, dtype.itemsize, time_axis, picked)
     if creation.get_external_count():
         plain = False
@@ -154,19 +154,24 @@ def _plain(
     return time_axis is None or all(p >= 0 for p in picked[:time_axis])
 
 
-def _chunk_table(dataset: h5d.DatasetID, picked: Sequence[int]) -> np.ndarray:
-    rows: list[tuple[int, ...]] = []
+def chunks(
+    dataset: h5d.DatasetID, path: str, stored: Storage, dtype: np.dtype, picked: Sequence[int]
+) -> tuple[Storage, Ranges]:
+    """Where those chunks lie that can be read as bytes, of a variable known to be `stored` so."""
+    rows: list[tuple[tuple[int, ...], int, int]] = []
+    raw = None if stored.deflate else math.prod(stored.chunk) * dtype.itemsize
+    fixed = [(axis, p) for axis, p in enumerate(picked) if p >= 0]
 
     def keep(chunk: h5d.StoreInfo) -> None:
-        first = chunk.chunk_offset
-        if chunk.filter_mask == 0 and all(
-            p < 0 or p == f for p, f in zip(picked, first, strict=True)
-        ):
-            rows.append((chunk.byte_offset, chunk.size, *first))
+        first, mask, start, nbytes = chunk
+        if mask == 0 and raw in (None, nbytes) and all(first[axis] == p for axis, p in fixed):
+            rows.append((first, start, nbytes))
 
     dataset.chunk_iter(keep)
-    rows.sort(key=lambda row: row[2:])
-    return np.array(rows, np.int64).reshape(len(rows), 2 + len(picked))
+    rows.sort()
+    _check_end(path, max((start + nbytes for _, start, nbytes in rows), default=0))
+    places = tuple(first for first, _, _ in rows)
+    return stored._replace(places=places), tuple((start, nbytes) for _, start, nbytes in rows)
 
 
 def _check_end(path: str, end: int) -> None:

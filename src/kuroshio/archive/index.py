@@ -15,7 +15,7 @@ import sqlite3
 import struct
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,48 @@ def request_key(variable: str | None, select: Mapping[str, int]) -> str:
     return json.dumps([variable, sorted(select.items())])
 
 
+class Rows:
+    """Facts on their way into the index, made ready one by one while others are still looked for.
+
+    files    rows of the table
+    forms    form -> row
+    layouts  (request, folder, fingerprint) of those the files refer to
+    """
+
+    def __init__(self, request: str) -> None:
+        self._request = request
+        self._form: tuple[Form | None, int] = None, 0  # the last one, and its number
+        self._packing: tuple[Packing | None, str] = None, ""
+        self.files: list[tuple[Any, ...]] = []
+        self.forms: dict[Form, tuple[int, str]] = {}
+        self.layouts: dict[tuple[str, str, str], None] = {}
+
+    def add(self, facts: FileFacts, size: int, mtime_ns: int) -> None:
+        """One file's facts, with the size and mtime (ns) it had before it was scanned."""
+        folder, name = _split(facts.path)
+        form, packing = facts.form, facts.packing
+        if form is not self._form[0]:  # a form takes long to hash
+            if form not in self.forms:
+                self.forms[form] = _form_row(form)
+            self._form = form, self.forms[form][0]
+        if packing is not self._packing[0]:
+            self._packing = packing, _packing_text(packing)
+        self.layouts[self._request, folder, form.fingerprint] = None
+        self.files.append(
+            (
+                self._request,
+                folder,
+                name,
+                size,
+                mtime_ns,
+                self._form[1],
+                facts.seconds.astype(_INT64, copy=False).tobytes(),
+                self._packing[1],
+                b"".join([_RANGE.pack(*each) for each in facts.ranges]),
+            )
+        )
+
+
 class Index:
     """Facts of files by (request, path, size, mtime). Every failure means: nothing is known."""
 
@@ -81,44 +123,19 @@ class Index:
                 self._discard()
             return {}, {}
 
-    def save(
-        self,
-        facts: Iterable[tuple[FileFacts, int, int]],
-        layouts: Mapping[str, Layout],
-        request: str,
-    ) -> None:
-        """Remember facts with the size and mtime (ns) each file had before it was scanned."""
-        files, heads, forms = [], {}, {}
-        for fact, size, mtime_ns in facts:
-            folder, name = _split(fact.path)
-            fingerprint = fact.form.fingerprint
-            heads[request, folder, fingerprint] = layouts[fingerprint]
-            if fact.form not in forms:
-                forms[fact.form] = _form_row(fact.form)
-            files.append(
-                (
-                    request,
-                    folder,
-                    name,
-                    size,
-                    mtime_ns,
-                    forms[fact.form][0],
-                    fact.seconds.astype(_INT64).tobytes(),
-                    _packing_text(fact.packing),
-                    b"".join(_RANGE.pack(*each) for each in fact.ranges),
-                )
-            )
+    def save(self, rows: Rows, layouts: Mapping[str, Layout]) -> None:
+        """Remember what the rows hold; `layouts` has theirs by fingerprint."""
+        heads = [(*key, *_layout_row(layouts[key[2]])) for key in rows.layouts]
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.closing(self._connect()) as database, database:
                 database.executescript(_TABLES)
+                database.executemany("INSERT OR REPLACE INTO layout VALUES (?,?,?,?,?)", heads)
                 database.executemany(
-                    "INSERT OR REPLACE INTO layout VALUES (?,?,?,?,?)",
-                    [(*key, *_layout_row(layout)) for key, layout in heads.items()],
+                    "INSERT OR REPLACE INTO form VALUES (?,?)", rows.forms.values()
                 )
-                database.executemany("INSERT OR REPLACE INTO form VALUES (?,?)", forms.values())
                 database.executemany(
-                    "INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?)", files
+                    "INSERT OR REPLACE INTO file VALUES (?,?,?,?,?,?,?,?,?)", rows.files
                 )
         except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
             if not _passing(error):

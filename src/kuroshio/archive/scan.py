@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from h5py import h5d, h5f
+from h5py import h5f
 
 from . import hdf5, netcdf3
 from .badfile import BadFile
@@ -40,6 +40,10 @@ class Scanner:
             kind = os.stat(path).st_mode
             if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):  # opening a pipe may never end
                 raise BadFile(path, "it is a pipe or a device and no file")
+            for likeness in self._known:  # at once, without a look at what kind of file it is
+                facts = likeness.facts(path)
+                if facts is not None:
+                    return facts
             with open(path, "rb") as file:
                 magic = file.read(8)
         except OSError as error:
@@ -51,26 +55,17 @@ class Scanner:
             return self._describe_other(path)
         if magic != hdf5.SIGNATURE and not h5f.is_hdf5(os.fsencode(path)):
             return self._describe_other(path)
-        for likeness in self._known:
-            facts = likeness.facts(path)
-            if facts is not None:
-                return facts
         return self._describe_hdf5(path)
 
     def _describe_hdf5(self, path: str) -> FileFacts:
         with hdf5_variables(path) as (file, variables):
             layout, var, times = self._describe(path, variables)
             try:
-                likeness = Likeness(file, layout)
-                dataset = h5d.open(file, layout.variable.encode())
-                store, ranges = hdf5.storage(
-                    file, dataset, path, layout.dtype, layout.time_axis, layout.picked
-                )
-                fill = hdf5.default_fill(dataset)
-                self._known = [likeness, *self._known[:2]]
+                likeness = Likeness(file, layout, path)
             except KeyError:  # NetCDF-4 keeps a variable named like a dimension elsewhere
-                (store, ranges), fill = _in_steps(var, layout), _netcdf_fill(var)
-        return _facts(path, layout, var, times, store, ranges, fill)
+                return _facts(path, layout, var, times, *_in_steps(var, layout), _netcdf_fill(var))
+        self._known = [likeness, *self._known[:2]]
+        return _facts(path, layout, var, times, likeness.stored, likeness.ranges, likeness.fill)
 
     def _describe_other(self, path: str) -> FileFacts:
         with netcdf_variables(path) as variables:

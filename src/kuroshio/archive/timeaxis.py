@@ -7,7 +7,6 @@ A time is an int64 count of seconds since 1970-01-01 00:00 in its own calendar; 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 import numpy as np
 
@@ -34,6 +33,8 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _GREGORIAN_REFORM = 15821015
+_LATEST_S = 1e15  # thirty million years: a fill value
+_understood: dict[tuple[str, str | None], tuple[int, int, np.int64]] = {}  # time units met so far
 
 
 def is_time_units(units: object) -> bool:
@@ -68,9 +69,13 @@ def seconds(values: np.ndarray, units: str, calendar: object, origin: str) -> np
             "Every step needs a date; repair the file or leave it out."
         )
     step, per_second, reference = _units(units, None if calendar is None else str(calendar), origin)
+    if values.size == 1 and values.dtype.kind == "f":  # a file a day: no need of arrays
+        number = float(values[0]) * step / per_second
+        if abs(number) <= _LATEST_S:
+            return reference + np.array([round(number)], np.int64)
     if values.dtype.kind == "f":
         offset = np.rint(values.astype(np.float64) * step / per_second)
-        if np.abs(offset).max(initial=0) > 1e15:  # thirty million years: a fill value
+        if np.abs(offset).max(initial=0) > _LATEST_S:
             worst = values[np.abs(offset).argmax()]
             raise Refusal(
                 f"The time coordinate of {origin} has a value of {worst:g} {units}, "
@@ -86,9 +91,17 @@ def seconds(values: np.ndarray, units: str, calendar: object, origin: str) -> np
     return reference + whole * step // per_second
 
 
-@lru_cache(maxsize=4096)
 def _units(units: str, calendar: str | None, origin: str) -> tuple[int, int, np.int64]:
     """(seconds a unit, units a second for finer ones, reference in seconds)."""
+    known = _understood.get((units, calendar))
+    if known is None:
+        if len(_understood) > 4096:  # files that each count from their own date
+            _understood.clear()
+        known = _understood[units, calendar] = _understand(units, calendar, origin)
+    return known
+
+
+def _understand(units: str, calendar: str | None, origin: str) -> tuple[int, int, np.int64]:
     ours = calendar_name(calendar, origin)
     match = _SINCE.match(units)
     if match is None:
