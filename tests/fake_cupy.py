@@ -59,6 +59,11 @@ def fake_cupy(
             raise CUDARuntimeError(BUSY)
         return free, 2 * free
 
+    def make_context(pointer: int) -> None:
+        assert pointer == 0
+        device_count()
+        memory_info()
+
     class Device:
         def __init__(self, index: int) -> None:
             self.id, self.attributes = index, {"WarpSize": 32}
@@ -77,7 +82,7 @@ def fake_cupy(
     made.cuda = SimpleNamespace(
         runtime=SimpleNamespace(
             is_hip=hip, getDeviceCount=device_count, CUDARuntimeError=CUDARuntimeError,
-            getDeviceProperties=lambda _: facts, memGetInfo=memory_info,
+            getDeviceProperties=lambda _: facts, memGetInfo=memory_info, free=make_context,
         ),
         Device=Device, Memory=memory, PinnedMemory=pinned_memory,
         MemoryPointer=lambda held, _: held, PinnedMemoryPointer=lambda held, _: held,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from . import context
 from .gpu import DeviceArray, GpuError
 from .names import gpu_name
 from .occupancy import limits_of_device
@@ -50,9 +51,24 @@ def kind() -> str:
     return "hip" if _cupy().cuda.runtime.is_hip else "cuda"
 
 
+def start(name: str | None = None) -> None:
+    """Begin in a thread what takes long of a device: cuda:0, cuda:all, ...; None: of the first.
+
+    Returns once CuPy is imported. That is its context, where the device is the first; another's is
+    made when it is asked for. A device that cannot be used is for `named` to refuse.
+    """
+    try:
+        wanted, index = gpu_name(name) if name else (kind(), 0)
+        if wanted == kind() and not index:
+            context.begin(_cupy().cuda.runtime)
+    except GpuError:
+        return
+
+
 def count() -> int:
     """Devices there are; raises GpuError where there is no CuPy, driver or device."""
     runtime = _cupy().cuda.runtime
+    context.wait()
     try:
         found = runtime.getDeviceCount()
     except runtime.CUDARuntimeError as problem:
