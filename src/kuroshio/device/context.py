@@ -18,15 +18,16 @@ def begin(runtime: Any) -> None:
     What goes wrong is not told here: it does again for whoever asks for the device.
     """
     # Not a daemon: the process must not end while the driver is at it.
-    _threads.append(threading.Thread(target=_make, args=(runtime,), name="kuroshio-context"))
-    _threads[-1].start()
+    thread = threading.Thread(target=_make, args=(runtime,), name="kuroshio-context")
+    thread.start()
+    _threads.append(thread)
 
 
 def wait() -> None:
     """Until what was begun is done."""
-    while _threads:
-        _threads[-1].join()
-        _threads.pop()
+    for thread in tuple(_threads):
+        thread.join()
+    _threads[:] = [thread for thread in _threads if thread.is_alive()]
 
 
 def _make(runtime: Any) -> None:

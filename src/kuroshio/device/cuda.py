@@ -52,10 +52,10 @@ def kind() -> str:
 
 
 def start(name: str | None = None) -> None:
-    """Begin in a thread what takes long of a device: cuda:0, cuda:all, ...; None: of the first.
+    """Begin in a thread to make the context of cuda:0, cuda:all, ..., or (None) the first device.
 
-    Returns once CuPy is imported. That is its context, where the device is the first; another's is
-    made when it is asked for. A device that cannot be used is for `named` to refuse.
+    Returns once CuPy is imported. Other devices' are made when they are asked for. Raises nothing:
+    a device that cannot be used is for `named` to refuse.
     """
     try:
         wanted, index = gpu_name(name) if name else (kind(), 0)
