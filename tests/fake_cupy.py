@@ -63,6 +63,11 @@ def fake_cupy(
             raise CUDARuntimeError(BUSY)
         return free, 2 * free
 
+    def make_context(pointer: int) -> None:
+        assert pointer == 0
+        device_count()
+        memory_info()
+
     class Device:
         def __init__(self, index: int) -> None:
             self.id, self.attributes = index, {"WarpSize": 32}
@@ -81,7 +86,7 @@ def fake_cupy(
     made.cuda = SimpleNamespace(
         runtime=SimpleNamespace(
             is_hip=hip, getDeviceCount=device_count, CUDARuntimeError=CUDARuntimeError,
-            getDeviceProperties=lambda _: facts, memGetInfo=memory_info,
+            getDeviceProperties=lambda _: facts, memGetInfo=memory_info, free=make_context,
         ),
         driver=SimpleNamespace(CUDADriverError=CUDADriverError), Device=Device,
         Memory=memory, PinnedMemory=pinned_memory,

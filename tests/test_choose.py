@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import warnings
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -39,7 +40,7 @@ class Engine(CpuEngine):
     made: list[Engine]
     fails_at = ""
 
-    def __init__(self, gpus, pinned_bytes) -> None:
+    def __init__(self, gpus, pinned_bytes, key_bytes) -> None:
         super().__init__()
         self.gpus, self.pinned_bytes, self.launches, self.closed = gpus, pinned_bytes, 0, 0
         self.made.append(self)
@@ -160,6 +161,50 @@ def test_auto_does_not_ask_for_devices_for_a_small_job(engine, monkeypatch):
         monkeypatch.setattr("kuroshio.device.cuda.count", lambda: pytest.fail("was asked"))
         monkeypatch.setattr("kuroshio.device.cuda.kind", lambda: pytest.fail("was asked"))
         assert choose_engine("auto", None, SMALL).device == "cpu"
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """What is done of a device's start, in order."""
+    steps = []
+
+    def noted(module: str, name: str) -> None:
+        function = getattr(import_module(module), name)
+
+        def note(*args, **options):
+            steps.append(name)
+            return function(*args, **options)
+
+        monkeypatch.setattr(f"{module}.{name}", note)
+
+    for module, name in (
+        ("kuroshio.device.cuda", "start"),
+        ("kuroshio.device.cuda", "count"),
+        ("kuroshio.pipeline", "_import_numba"),
+        ("kuroshio.api", "open_archive"),
+        ("kuroshio.archive.catalog", "open_archive"),
+    ):
+        noted(module, name)
+    return steps
+
+
+def test_a_gpu_asked_for_is_begun_before_the_archive_is_known(years, output, gpu, steps):
+    assert climatology(years, output, "-q", "--device", "cuda:0").status == 0
+    assert steps == ["start", "open_archive", "_import_numba", "count"]
+    steps.clear()
+    with pytest.warns(UserWarning, match="baseline of 2 years"):
+        ks.climatology(years, baseline=(2001, 2002), doys=[1], device="cuda:0")
+    assert steps == ["start", "open_archive", "_import_numba", "count"]
+
+
+def test_a_gpu_nobody_asked_for_is_begun_once_it_pays(years, output, gpu, steps, monkeypatch):
+    assert climatology(years, output, "-q").status == 0
+    assert steps == ["open_archive", "start", "_import_numba", "count"]
+    for rest in (["--device", "cpu"], []):
+        steps.clear()
+        monkeypatch.setattr("kuroshio.engines.choose.gpu_saves_s", lambda _: -1.0)
+        assert climatology(years, output, "-q", "--overwrite", *rest).status == 0
+        assert steps == ["open_archive"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -50,10 +51,14 @@ WRONG = [
 ]
 
 
+@pytest.mark.parametrize("started", [False, True])
 @pytest.mark.parametrize(("name", "what", "words"), WRONG)
-def test_a_device_that_cannot_be_used(name, what, words):
-    with cupy_is(None if what is None else fake_cupy(**what)), pytest.raises(Refusal) as caught:
-        cuda.named(name)
+def test_a_device_that_cannot_be_used(name, what, words, started):
+    with cupy_is(None if what is None else fake_cupy(**what)):
+        if started:
+            cuda.start(name)  # says nothing, and what is said afterwards is the same
+        with pytest.raises(Refusal) as caught:
+            cuda.named(name)
     for word in words:
         assert word in str(caught.value)
     assert isinstance(caught.value, GpuError)
@@ -98,6 +103,41 @@ def test_devices_are_found():
 def test_an_old_capability_is_nvidias_only():
     with cupy_is(fake_cupy(hip=True, capability=(1, 0))):  # AMD counts in its own way
         assert cuda.by_name("hip:0").model == "Fake 1000"
+
+
+# -- the context made beforehand -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["cuda:0", "cuda:all", None])
+def test_the_context_is_made_in_a_thread_and_waited_for(name):
+    may_end, done = threading.Event(), []
+
+    def free(pointer: int) -> None:
+        assert may_end.wait(10)
+        done.append((pointer, threading.current_thread()))
+
+    cupy = fake_cupy()
+    cupy.cuda.runtime.free = free
+    count = cupy.cuda.runtime.getDeviceCount
+    cupy.cuda.runtime.getDeviceCount = lambda: len(done) and count()
+    with cupy_is(cupy):
+        cuda.start(name)
+        assert done == []
+        threading.Timer(0.05, may_end.set).start()
+        assert cuda.first().name == "cuda:0"
+    ((pointer, thread),) = done
+    assert pointer == 0
+    assert thread.name == "kuroshio-context"
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("name", ["cuda:1", "hip:0"])
+def test_no_context_is_made_of_a_device_that_is_not_wanted(name):
+    cupy = fake_cupy(count=2)
+    cupy.cuda.runtime.free = lambda _: pytest.fail("was made")
+    with cupy_is(cupy):
+        cuda.start(name)
+        assert cuda.count() == 2
 
 
 # -- installed or not ------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import strategies
 from emulator import EmulatedGpu
 from engine import archive_of, compute
+from kuroshio import engines
 from kuroshio.device.gpu import GpuError
 from kuroshio.engines.gpu import GpuEngine
 from kuroshio.engines.pinned import Pinned
@@ -155,13 +156,17 @@ def test_the_budget_is_each_block_s_anew(monkeypatch):
 
 @settings(max_examples=25)
 @given(
-    nbytes=st.integers(0, 5000),
+    nbytes=st.integers(0, 1000), most=st.integers(0, 12), piece=st.sampled_from((1, 1000, 1 << 24)),
     sizes=st.lists(st.tuples(st.integers(0, 300), st.sampled_from(["u1", "u2", "f4", "f8"]))),
 )
-def test_pinned_memory_is_handed_out_once(nbytes, sizes):
+def test_pinned_memory_is_handed_out_once(nbytes, most, piece, sizes):
     gpu = EmulatedGpu()
-    pinned = Pinned(gpu, nbytes)
-    pinned.take((0,), np.uint8)  # all of it is there now
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engines.pinned, "_PIECE_BYTES", piece)
+        pinned = Pinned(gpu, nbytes, most)
+        pinned._thread.join()  # all of it is there now
+    room = most * -(-max(nbytes, 1) // 256) * 256
+    assert room <= gpu.held_bytes(pinned=True) <= max(room, room + piece)
     taken = [pinned.take((2, size), dtype) for size, dtype in sizes]
     for i, array in enumerate(taken):
         assert array.shape == (2, sizes[i][0])
@@ -169,10 +174,8 @@ def test_pinned_memory_is_handed_out_once(nbytes, sizes):
         assert gpu._is_pinned(array) or not array.size
         array[...] = i % 256
     assert all((array == i % 256).all() for i, array in enumerate(taken))
-    beyond = gpu.held_bytes(pinned=True) - nbytes
     alone = [array.nbytes for array in taken]
-    aligned = sum(-(-size // 256) * 256 for size in alone)
-    assert beyond == 0 if aligned <= nbytes else beyond <= sum(alone)
+    assert gpu.held_bytes(pinned=True) <= room + piece + sum(alone)
     array = None
     taken.clear()
     pinned.close()

@@ -23,7 +23,7 @@ from .archive.sizes import size_text
 from .archive.write import check_output, choose_cell_chunks, open_output, space_warning
 from .device.cpu import available_memory_bytes, available_threads
 from .device.names import check_device
-from .engines.choose import Choice
+from .engines.choose import Choice, start_device
 from .engines.protocol import Report
 from .errors import Refusal
 from .keys import Keys
@@ -135,6 +135,7 @@ def climatology(
         skip_bad=skip_bad,
     )
     job.check()
+    job.begin()
     archive = open_archive(
         source, variable=variable, select=select, duplicates=duplicates, skip_bad=skip_bad
     )
@@ -219,6 +220,10 @@ class Job:
         """Refuse an output that cannot be written, before anything is read."""
         if self.output is not None:
             check_output(self.output, self.overwrite)
+
+    def begin(self) -> None:
+        """Begin to make a GPU that is asked for ready, while the archive is looked through."""
+        start_device(self.device)
 
     def _check_not_an_input(self, archive: Archive) -> None:
         if self.output is None:

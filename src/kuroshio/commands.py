@@ -38,6 +38,7 @@ def climatology(arguments: argparse.Namespace) -> None:
         command="kuroshio " + shlex.join(_few(sys.argv[1:], arguments.source)),
     )
     job.check()
+    job.begin()
     account = Account()
     with Bar(arguments.quiet or arguments.json) as bar:
         archive = _open(arguments, bar, account)

@@ -69,8 +69,12 @@ def prepare(
     threads: int,
     device: str = "cpu",
     pinned_bytes: int | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Prepared:
-    """Choose keys, engine and cut; reads a few pieces at most, and refuses what cannot be done."""
+    """Choose keys, engine and cut; reads a few pieces at most, and refuses what cannot be done.
+
+    `meanwhile` is done while a GPU is made ready.
+    """
     needs = Needs(archive, request, YEARS_PER_WORD)
     sample = sample_values(archive) if archive.dtype.kind == "f" else []
     keys = choose_keys(archive, sample, padded=request.max_pad > 0)
@@ -81,7 +85,8 @@ def prepare(
         key_bytes=keys.bits // 8,
         threads=threads,
     )
-    return _planned(needs, keys, choose_engine(device, pinned_bytes, task), memory_bytes)
+    choice = choose_engine(device, pinned_bytes, task, meanwhile)
+    return _planned(needs, keys, choice, memory_bytes)
 
 
 def _planned(needs: Needs, keys: Keys, choice: Choice, memory_bytes: int) -> Prepared:
@@ -119,7 +124,7 @@ def run(
     """
     prepared = prepare(
         archive, request, memory_bytes=memory_bytes, threads=threads, device=device,
-        pinned_bytes=pinned_bytes,
+        pinned_bytes=pinned_bytes, meanwhile=_import_numba,
     )  # fmt: skip
     leave_out_land = True
     while True:
@@ -191,6 +196,12 @@ def _run(
         result.report = engine.report()
     result.seconds = perf_counter() - begin
     return result
+
+
+def _import_numba() -> None:
+    """What `_run` needs of it first."""
+    from . import block_run  # noqa: F401
+    from .archive import read  # noqa: F401
 
 
 class _Watch:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import nvcomp
+from . import context, nvcomp
 from .gpu import DeviceArray, GpuError, Inflater
 from .names import gpu_name
 from .occupancy import limits_of_device
@@ -54,9 +54,24 @@ def kind() -> str:
     return "hip" if _cupy().cuda.runtime.is_hip else "cuda"
 
 
+def start(name: str | None = None) -> None:
+    """Begin in a thread to make the context of cuda:0, cuda:all, ..., or (None) the first device.
+
+    Returns once CuPy is imported. Other devices' are made when they are asked for. Raises nothing:
+    a device that cannot be used is for `named` to refuse.
+    """
+    try:
+        wanted, index = gpu_name(name) if name else (kind(), 0)
+        if wanted == kind() and not index:
+            context.begin(_cupy().cuda.runtime)
+    except GpuError:
+        return
+
+
 def count() -> int:
     """Devices there are; raises GpuError where there is no CuPy, driver or device."""
     runtime = _cupy().cuda.runtime
+    context.wait()
     try:
         found = runtime.getDeviceCount()
     except runtime.CUDARuntimeError as problem:

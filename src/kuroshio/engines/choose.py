@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..device import cuda
@@ -46,15 +46,28 @@ class Choice:
         return "" if self.why in (AS_ASKED, NO_CUPY) else f"Device: cpu; {self.why}"
 
 
-def choose_engine(device: str, pinned_bytes: int | None, task: Task) -> Choice:
+def start_device(device: str) -> None:
+    """Begin to make a GPU that is asked for ready, before the job is known; raises nothing."""
+    if device not in ("auto", "cpu"):
+        cuda.start(device)
+
+
+def choose_engine(
+    device: str,
+    pinned_bytes: int | None,
+    task: Task,
+    meanwhile: Callable[[], None] | None = None,
+) -> Choice:
     """The engine for a device as --device calls it; 'auto' never fails.
 
     GpuError for a GPU that was asked for and cannot be used. `pinned_bytes` is for a GPU's engine,
-    None for what it likes.
+    None for what it likes. `meanwhile` is done while a GPU is made ready.
     """
     if check_device(device) == "cpu":
         return Choice(CpuEngine(), AS_ASKED)
     if device != "auto":
+        if meanwhile:
+            meanwhile()
         return _on_gpus(cuda.named(device), pinned_bytes, task, AS_ASKED)
     if not cuda.installed():
         return Choice(CpuEngine(), NO_CUPY)
@@ -62,6 +75,9 @@ def choose_engine(device: str, pinned_bytes: int | None, task: Task) -> Choice:
         return Choice(CpuEngine(), "the job is too small for a GPU to pay")
     threads = "1 thread" if task.threads == 1 else f"{task.threads} threads"
     why = f"for the windows would take {threads} of the processor about {task.compute_s:,.0f} s"
+    cuda.start()
+    if meanwhile:
+        meanwhile()
     try:
         return _on_gpus([cuda.first()], pinned_bytes, task, why, auto=True)
     except GpuError as error:

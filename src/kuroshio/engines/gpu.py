@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..archive.plan import Block, Plan
 from ..device.gpu import Gpu
 from ..device.llvm import tile_cells
-from .means import RING_BYTES, TOGETHER, Means
+from .means import MOST_RINGS, RING_BYTES, TOGETHER, Means
 from .pinned import Pinned
 from .protocol import BlockDevice, Report
 
@@ -50,9 +50,10 @@ class GpuEngine:
         self._pinned: Pinned | None = None
 
     def begin(self, plan: Plan, threads: int) -> None:
-        """Begin to pin memory for the rings of all threads and for results."""
-        rings = min(2 * threads * min(TOGETHER * plan.row_bytes, RING_BYTES), self.pinned_bytes)
-        self._pinned = Pinned(self.gpus[0], rings + plan.memory_bytes - plan.key_bytes)
+        """Begin to pin memory for the rings of all threads."""
+        ring_bytes = min(TOGETHER * plan.row_bytes, RING_BYTES)
+        most = min(MOST_RINGS * threads, self.pinned_bytes // ring_bytes)
+        self._pinned = Pinned(self.gpus[0], ring_bytes, most)
 
     def block(self, means: Means, block: Block) -> BlockDevice:
         from .gpu_block import GpuBlock  # with Numba

@@ -56,17 +56,12 @@ class GpuBlock:
         self.means, self.block, self.rings = means, block, rings
         self.crew, self.spans = means.crew, means.spans
         archive, keys = means.needs.archive, means.keys
-        tile, pinned = tile_cells(), rings.pinned
-        cells = block.tiles * tile
+        cells = block.tiles * tile_cells()
         job = _job(means, block, cells)
-        kept = pinned.take((job.statistics, block.result_rows, cells), np.float32)
-        self.results = np.lib.stride_tricks.as_strided(
-            kept,
-            (block.tiles, job.statistics, block.result_rows, tile),
-            (tile * kept.itemsize, *kept.strides[:2], kept.itemsize),
+        # Pinning takes long, and nothing is fetched before the first batch has been computed.
+        self.pinning = self.crew.executor.submit(
+            _pinned_results, gpus[0], job.statistics, block.result_rows, cells
         )
-        self.kept = kept
-        self.reference = pinned.take((cells,), np.float32)
 
         self.maps = whole_maps(archive)
         # Codes as they come, where the block is the whole grid and no map would be sent twice.
@@ -78,7 +73,7 @@ class GpuBlock:
         rings.maps = self.ring_maps
         places = places_of(block) if self.raw else None
         cut = stretches(block, cells, len(gpus))
-        self.seen = pinned.take((len(cut),), np.uint32)
+        self.seen = rings.pinned.take((len(cut),), np.uint32)
         self.shares: list[GpuShare] = []
         for gpu, clock, stretch in zip(gpus, clocks, cut, strict=False):  # few cells, fewer devices
             part = self._part(stretch, row_bytes, alone=len(cut) == 1)
@@ -121,6 +116,9 @@ class GpuBlock:
             self._upload_assembled(batch)
         for again in together(self.waves.settle() if self.waves else [], self.ring_maps):
             self._send_maps(again)
+        if first:
+            self.kept, self.reference = self.pinning.result()
+            self.results = _by_tiles(self.kept)
         for i, share in enumerate(self.shares):
             share.launch(batch, first, self.kept, self.reference, self.seen[i : i + 1])
 
@@ -252,10 +250,10 @@ class GpuBlock:
         with self._said():
             for share in self.shares:
                 share.compile()
-            nothing = np.zeros((0, 1), np.int64)
+            results = _by_tiles(np.zeros((1, 1, tile_cells()), np.float32))
             smooth.running_mean(
-                self.results, 0, nothing, self.reference, self.block.runs.table, 0, 0,
-                np.zeros((0, 0), np.float32),
+                results, 0, np.zeros((0, 1), np.int64), np.zeros(1, np.float32),
+                self.block.runs.table, 0, 0, np.zeros((0, 0), np.float32),
             )  # fmt: skip
         self.spans("compile", start, perf_counter(), 0)
 
@@ -291,6 +289,24 @@ def _job(means: Means, block: Block, cells: int) -> Job:
     )
     assert job.statistics == len(statistics(request))
     return job
+
+
+def _pinned_results(
+    gpu: Gpu, statistics: int, rows: int, cells: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(statistic, row, cell) for results, (cell,) for references, from the system at once."""
+    memory = gpu.pinned(((statistics * rows + 1) * cells,), np.float32)
+    return memory[:-cells].reshape(statistics, rows, cells), memory[-cells:]
+
+
+def _by_tiles(kept: np.ndarray) -> np.ndarray:
+    """(statistic, row, cell) seen as (tile, statistic, row, cell of the tile)."""
+    tile = tile_cells()
+    return np.lib.stride_tricks.as_strided(
+        kept,
+        (kept.shape[2] // tile, *kept.shape[:2], tile),
+        (tile * kept.itemsize, *kept.strides[:2], kept.itemsize),
+    )
 
 
 def _rows_of(batch: Batch) -> dict[int, int]:

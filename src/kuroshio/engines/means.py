@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ..archive.read import Reader  # with Numba
 
 TOGETHER = 4  # pieces that a thread reads in one go
-RING_BYTES = 8 << 20  # about, of them on their way to a device: small copies do not fill the link
+MOST_RINGS = 2  # of a thread, on their way to a device
+RING_BYTES = 8 << 20  # about, of each: small copies do not fill the link
 
 
 @dataclass

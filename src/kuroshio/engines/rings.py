@@ -25,11 +25,10 @@ import numpy as np
 
 from ..archive.model import Spans
 from ..device.gpu import DeviceArray, Gpu
-from .means import RING_BYTES, TOGETHER
+from .means import MOST_RINGS, RING_BYTES, TOGETHER
 from .pinned import Pinned
 from .waiting import copy_s_per_byte, waiting_s
 
-_MOST = 2
 _WORTH = 0.005  # of a thread's time for a turn: a ring that saves less is not taken
 _SAMPLE = 32  # turns whose times are measured
 TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of them
@@ -37,7 +36,7 @@ TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of th
 
 def maps_of_ring(map_bytes: int, budget_bytes: int, threads: int) -> int:
     """Maps that a ring holds: few, so that two rings of every thread are within the budget."""
-    room = min(RING_BYTES, budget_bytes // (_MOST * threads)) - TABLE_BYTES
+    room = min(RING_BYTES, budget_bytes // (MOST_RINGS * threads)) - TABLE_BYTES
     return max(min(room // map_bytes, TOGETHER), 1)
 
 
@@ -134,7 +133,7 @@ class Rings:
     @property
     def most(self) -> int:
         """Rings that all threads may come to have together."""
-        return _MOST * self.threads
+        return MOST_RINGS * self.threads
 
     def next(self, own: threading.local, nbytes: int, lanes: Callable[[], Sequence[Lane]]) -> Ring:
         """The ring that a thread fills next with so many bytes of maps; `own` keeps a thread's.
@@ -216,7 +215,7 @@ class Rings:
                 if len(self._read_s) == _SAMPLE:
                     most = self.budget_bytes // (self.threads * ring.memory.nbytes)
                     self.wanted = choose_rings(
-                        max(min(most, _MOST), 1), self.threads, self._read_s,
+                        max(min(most, MOST_RINGS), 1), self.threads, self._read_s,
                         self._copy_of_ring_s(),
                     )  # fmt: skip
 
