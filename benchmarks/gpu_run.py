@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 from endtoend import CASES, SEASON_FILES, chunks_to_read, compress_bound, processor
 
-from kuroshio.account import COMPUTE, COPY, DEVICE_STAGES, READING
+from kuroshio.account import COPY, DEVICE_STAGES, READING
 from kuroshio.archive.c_calls import libdeflate
 from kuroshio.archive.catalog import open_archive
 from kuroshio.archive.describe import package_version
@@ -53,6 +53,7 @@ from kuroshio.request import Request
 RUN = Path(__file__).with_name("recorded_run.py")
 COPIED_BYTES = 64 << 20  # at a time, by the link alone
 COPIES = 4  # of them in pinned memory, in turn
+KERNELS = [stage for stage in DEVICE_STAGES if stage not in (COPY, "device fetch")]
 
 
 def main() -> None:
@@ -182,7 +183,7 @@ def taken_apart(record: dict, account: dict, start: float, stop: float) -> dict:
     first_read, renamed = next(iter(reading))[0], moments["renamed"]
     (opened,) = times["index"]
     copies = times.get(COPY, Intervals())
-    computes = times.get(COMPUTE, Intervals())
+    kernels = Intervals(span for stage in KERNELS for span in times.get(stage, ()))
     found = {
         "device_model": account["device_model"],
         "total_s": stop - start,
@@ -205,16 +206,18 @@ def taken_apart(record: dict, account: dict, start: float, stop: float) -> dict:
             if stage != "wait"
         },
         "copies": None,
-        "rings": account["rings"],
         "peak_memory_gb": account["peak_memory_gb"],
+        # What the engine of a device reports.
+        **{k: v for k, v in account.items() if isinstance(v, dict) and k != "launches"},
     }
     if copies:
         found["copies"] = {
             "gb": record["nbytes"][COPY] / 1e9,
             "gb_per_s": record["nbytes"][COPY] / copies.seconds / 1e9,
-            "beside_compute_s": copies.overlap_s(computes),
             "beside_reading_s": copies.overlap_s(reading),
-            "computes_beside_copies_share": copies.overlap_s(computes) / computes.seconds,
+            "beside_kernels_s": copies.overlap_s(kernels),
+            "kernels_s": kernels.seconds,
+            "kernels_beside_reading_or_copies_s": kernels.overlap_s(Intervals([*reading, *copies])),
         }
     return found
 
