@@ -51,7 +51,7 @@ STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -signal.SIGKI
 
 CONTEXT_BYTES = 16 << 20  # that a device may keep after a job it has done before
 AT_MOST_S = 5.0  # from a signal to the end: what a driver is at must come to its end
-SOON_S = 5.0  # after that, until the device's memory is free
+SOON_S = 5.0  # after that, until memory is free
 
 
 def emulated(gpu: Any) -> bool:
@@ -115,9 +115,11 @@ def nothing_is_kept(gpu: Any, pinned_bytes: Callable[[], int]) -> Iterator[None]
     gc.collect()
     free, pinned = gpu.free_bytes(), pinned_bytes()
     yield
-    gc.collect()
-    assert pinned_bytes() == pinned
-    assert free - gpu.free_bytes() <= (0 if emulated(gpu) else CONTEXT_BYTES)
+    most = 0 if emulated(gpu) else CONTEXT_BYTES
+    end = time.monotonic() + SOON_S  # an interrupted thread may still be at its last files
+    while gc.collect() >= 0 and (pinned_bytes() > pinned or free - gpu.free_bytes() > most):
+        assert time.monotonic() < end, f"{pinned_bytes():,} pinned, {free - gpu.free_bytes():,}"
+        time.sleep(0.02)
 
 
 def climatology(device: str, folder: Path, output: Path | None) -> str:
