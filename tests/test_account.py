@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -62,6 +63,14 @@ def test_device_stages_are_busy_seconds_and_overlaps(spans):
         if stage not in DEVICE_STAGES:
             bare.span(stage, start, start + length, 10**9)
     assert account.rows(80.0) == bare.rows(80.0)  # with the share that is waiting
+    for row in account.rows(80.0):
+        if row["stage"] == "wait":
+            assert row["busy_seconds"] is None
+        else:
+            assert row["busy_seconds"] == ticks(covered[row["stage"]]).sum()
+    for stage, times in covered.items():
+        assert list(account.when(stage)) == list(intervals(times))
+    assert account.when(*covered).seconds == ticks([*chain(*covered.values())]).sum()
     assert account.bound(80.0) == bare.bound(80.0)
     rows = {row["stage"]: row for row in account.device_rows(80.0)}
     assert list(rows) == [stage for stage in DEVICE_STAGES if stage in covered]

@@ -4,7 +4,8 @@ The engine calls `Account.span` and knows nothing else of it. Stages overlap and
 threads, so seconds are thread seconds; their share is of threads times the run's length, and what
 no stage accounts for is waiting.
 
-What a device does on its own is no thread's: its spans are kept apart, as stretches of time.
+What a device does on its own is no thread's: it has stages of its own. Of every stage it is kept
+when anybody was at it, by perf_counter's clock.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ DEVICE_STAGES = {
     COMPUTE: "windows on the device",
     "device fetch": "fetch results",
 }
-_READING = ("read", "inflate", "fetch")  # what the host does while it is copied from
+READING = ("read", "inflate", "fetch")  # what the host does while it is copied from
 _BOUND_BY = {
     "index": "opening files to describe them",
     "read": "reading the files' bytes (disk or network)",
@@ -59,36 +60,41 @@ _BOUND_BY = {
 
 @dataclass
 class Account:
-    """Sums of spans by stage, of a device's also when they were; safe from several threads."""
+    """Spans by stage: threads' seconds, bytes, and when they were; safe from several threads."""
 
     threads: int = 1
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     nbytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    device: dict[str, Intervals] = field(default_factory=lambda: defaultdict(Intervals))
-    reading: Intervals = field(default_factory=Intervals)  # when any thread was
+    busy: dict[str, Intervals] = field(default_factory=lambda: defaultdict(Intervals))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def span(self, stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
         """Count a span of a thread, or of a device, whose stages have names of their own."""
         with self._lock:
             self.nbytes[stage] += nbytes
-            if stage in DEVICE_STAGES:
-                self.device[stage].add(start_s, stop_s)
-                return
-            self.seconds[stage] += stop_s - start_s
-            if stage in _READING:
-                self.reading.add(start_s, stop_s)
+            self.busy[stage].add(start_s, stop_s)
+            if stage not in DEVICE_STAGES:
+                self.seconds[stage] += stop_s - start_s
+
+    def when(self, *stages: str) -> Intervals:
+        """The times at which any of the stages was under way."""
+        return Intervals(span for stage in stages for span in self.busy.get(stage, ()))
 
     def rows(self, wall_s: float) -> list[dict[str, Any]]:
-        """Rows of stages that took time: stage, what, seconds, share of all threads' time, GB/s."""
+        """Rows of stages that took time: stage, what, seconds, share of all threads' time, GB/s.
+
+        busy_seconds are those in which any thread was at it; None for waiting, which is what no
+        stage accounts for.
+        """
         whole = wall_s * self.threads
-        busy = {s: t for s, t in self.seconds.items() if s != "wait"}
-        seconds = {**busy, "wait": max(whole - sum(busy.values()), 0.0)}
+        worked = {s: t for s, t in self.seconds.items() if s != "wait"}
+        seconds = {**worked, "wait": max(whole - sum(worked.values()), 0.0)}
         return [
             {
                 "stage": stage,
                 "what": what,
                 "thread_seconds": round(seconds[stage], 3),
+                "busy_seconds": round(self.busy[stage].seconds, 3) if stage in worked else None,
                 "share": round(seconds[stage] / whole, 4) if whole else 0.0,
                 "gb_per_s": round(self.nbytes[stage] / seconds[stage] / 1e9, 3)
                 if self.nbytes[stage] and seconds[stage] > 0
@@ -104,10 +110,10 @@ class Account:
         Of copies also the seconds in which it computed or the host read at the same time, by the
         spans that were reported.
         """
-        meanwhile = Intervals([*self.device.get(COMPUTE, ()), *self.reading])
+        meanwhile = self.when(COMPUTE, *READING)
         rows = []
         for stage, what in DEVICE_STAGES.items():
-            times = self.device.get(stage)
+            times = self.busy.get(stage)
             if not times:
                 continue
             row = {
