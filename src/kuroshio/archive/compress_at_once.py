@@ -119,9 +119,7 @@ _ZERO = np.int64(0)
 
 
 @_jit
-def _compress_all(
-    functions, words, plane_words, planes, stream, level, out, stops, codes, widths
-):
+def _compress_all(functions, words, plane_words, planes, stream, level, out, stops, codes, widths):
     at = 0
     for chunk in range(words.shape[0]):
         size = _compress(

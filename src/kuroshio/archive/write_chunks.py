@@ -17,13 +17,13 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -32,32 +32,10 @@ from . import part
 from .describe import OutputVariable, Schema, storable
 from .model import Spans
 from .sizes import size_text
+from .write_store import Encoded, Store
 
 IN_FLIGHT_BYTES = 64 << 20  # complete chunks that wait for a thread
 _FEW_VALUES = 64
-
-
-class Encoded(NamedTuple):
-    """The stored bytes of chunks; `memory` is what they lie in if it is to be used again."""
-
-    chunks: Sequence[bytes | memoryview]
-    memory: np.ndarray | None = None
-
-
-class Store(Protocol):
-    """What a file format does: make the empty file, encode chunks, store them, finish."""
-
-    def encode(self, name: str, chunks: np.ndarray) -> Encoded:
-        """The stored bytes of whole chunks (chunk, *its shape); called from many threads."""
-
-    def store(self, name: str, indices: Sequence[tuple[int, ...]], encoded: Encoded) -> None:
-        """Put encoded chunks at their places (counted in chunks); called from many threads."""
-
-    def finish(self, late_attrs: Mapping[str, str]) -> None:
-        """Add global attributes learned on the way, complete and close the file."""
-
-    def abandon(self) -> None:
-        """Close without caring for the content."""
 
 
 @dataclass
@@ -127,15 +105,16 @@ class OutputWriter:
         rows      the band along the first cell dimension; begins and ends at multiples of the
                   chunks' rows (or at the edge)
 
-        May be called from several threads, in any order. Values that make whole chunks are
-        compressed and stored at once and together, in the calling thread; others are copied until
-        the rest has come. Raises what a compressing thread met.
+        May be called from several threads, in any order. Values that make whole chunks are stored
+        at once in the calling thread, others copied until the rest has come. Raises what a
+        compressing thread met.
         """
         self._raise_if_failed()
         if not self._open:
             raise RuntimeError(f"the output {self.path} is closed")
         first, *further = position if isinstance(position, tuple) else (position,)
-        doys, *cells = (*self.schema.shape(name)[:1], *self.schema.shape(name)[1 + len(further) :])
+        shape = self.schema.shape(name)
+        doys, cells = shape[0], shape[1 + len(further) :]
         start, stop, _ = rows.indices(cells[0])
         if values.shape[1:] != (stop - start, *cells[1:]) or first + len(values) > doys:
             raise ValueError(
@@ -148,16 +127,17 @@ class OutputWriter:
             and values.dtype == self.schema.variables[name].dtype
         )
         edges = sorted({0, len(values), *range(-first % self.days, len(values), self.days)})
-        whole: list[tuple[_Key, int, int]] = []
+        whole: dict[_Key, slice] = {}
         for begin, end in pairwise(edges):
             number, slot = divmod(first + begin, self.days)
             key = (name, (number, *further), start)
             if fits and end - begin == min(self.days, doys - number * self.days):
                 self._begin_whole(key)
-                whole.append((key, begin, end))
+                whole[key] = slice(begin, end)
             else:
                 self._assemble(key, slot, values[begin:end], stop)
-        self._put_whole(whole, values)
+        if whole:
+            self._put_whole(whole, values)
 
     def finish(self, skipped: Sequence[str]) -> None:
         """All values are here; `skipped` names the files that were left out on the way."""
@@ -220,25 +200,22 @@ class OutputWriter:
     def _begin_whole(self, key: _Key) -> None:
         with self._lock:
             if key in self._complete or key in self._groups:
-                raise ValueError(_twice(key))
+                raise ValueError(f"{key} was put twice")
             self._complete.add(key)
 
-    def _put_whole(self, whole: list[tuple[_Key, int, int]], values: np.ndarray) -> None:
-        """Store what makes whole chunks, one after another in `values`; the last may be padded."""
-        if not whole:
-            return
-        name, _, start = whole[0][0]
+    def _put_whole(self, whole: dict[_Key, slice], values: np.ndarray) -> None:
+        """Store days that make whole chunks, all together; the output's last are filled up."""
+        (name, _, start), parts = next(iter(whole)), list(whole.values())
         zeros = (0,) * (len(self.chunks) - 2)
-        indices = [(*lead, start // self.chunks[1], *zeros) for (_, lead, _), _, _ in whole]
-        begin, end = whole[0][1], whole[-1][2]
-        full = (end - begin) // self.days
+        indices = [(*lead, start // self.chunks[1], *zeros) for _, lead, _ in whole]
+        full = (parts[-1].stop - parts[0].start) // self.days
         if full:
-            days = np.ascontiguousarray(values[begin : begin + full * self.days])
+            days = np.ascontiguousarray(values[parts[0].start :][: full * self.days])
             chunks = days.reshape(full, *self.chunks)
             self._now(self._store_chunks, name, indices[:full], chunks)
         if full < len(whole):
             chunk = np.full(self.chunks, self._fill(name) or 0, values.dtype)
-            chunk[: whole[-1][2] - whole[-1][1]] = values[slice(*whole[-1][1:])]
+            chunk[: parts[-1].stop - parts[-1].start] = values[parts[-1]]
             self._now(self._store_chunks, name, indices[full:], chunk[None])
 
     def _assemble(self, key: _Key, slot: int, values: np.ndarray, stop: int) -> None:
@@ -248,7 +225,7 @@ class OutputWriter:
         with self._lock:
             group = self._groups.get(key)
             if key in self._complete or (group and not group.seen.isdisjoint(slots)):
-                raise ValueError(_twice(key))
+                raise ValueError(f"{key} was put twice")
             if group is None:
                 group = self._groups[key] = self._new_group(*key, stop)
             group.seen.update(slots)
@@ -414,15 +391,9 @@ def _unseen(stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
     """Spans that nobody asked for."""
 
 
-def _twice(key: _Key) -> str:
-    return f"{key[0]}, chunk {key[1]}, rows from {key[2]} was put twice"
-
-
 def _all_fill(chunk: np.ndarray, fill: float | None) -> bool:
-    """Whether a chunk need not be stored. So few values that NumPy keeps the interpreter lock for
-    them decide nearly always."""
-    if fill is None:
+    """Whether a chunk need not be stored. A few values, for which NumPy keeps the interpreter's
+    lock, decide nearly always."""
+    if fill is None or not np.isnan(chunk.reshape(-1)[:: chunk.size // _FEW_VALUES + 1]).all():
         return False
-    values = chunk.reshape(-1)
-    some = values[:: max(values.size // _FEW_VALUES, 1)]
-    return bool(np.isnan(some).all()) and bool(np.isnan(values).all())
+    return bool(np.isnan(chunk).all())

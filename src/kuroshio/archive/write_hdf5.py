@@ -24,6 +24,7 @@ try:
 except ImportError:
     phil = None
 
+_call: Any = call
 _DEFAULT = np.int64(0)  # of transfer properties; and no filter is left out
 
 
@@ -50,8 +51,7 @@ def store_chunks(chunks: Sequence[StoredChunk]) -> None:
 
 
 def make_ready() -> None:
-    """Compile what stores chunks, or fetch it from Numba's cache, before many threads wait for it.
-    """
+    """Compile what stores chunks, or fetch it from Numba's cache: later many threads would wait."""
     if _function() is not None:
         nothing = np.empty(0, np.int64)
         _write_all(np.int64(0), nothing, np.empty((0, 1), np.uint64), nothing, nothing)
@@ -74,23 +74,19 @@ def _by_address(function: np.int64, chunks: Sequence[StoredChunk]) -> int:
     for i, chunk in enumerate(chunks):
         offsets[i, : len(chunk.offset)] = chunk.offset
     datas = [np.frombuffer(chunk.data, np.uint8) for chunk in chunks]
+    ids = np.array([chunk.dataset.id for chunk in chunks], np.int64)
+    sizes = np.array([data.size for data in datas], np.int64)
+    addresses = np.array([data.ctypes.data for data in datas], np.int64)
     with phil:
-        return int(
-            _write_all(
-                function,
-                np.array([chunk.dataset.id for chunk in chunks], np.int64),
-                offsets,
-                np.array([data.size for data in datas], np.int64),
-                np.array([data.ctypes.data for data in datas], np.int64),
-            )
-        )
+        _ = chunks[0].dataset.rank  # any call of h5py's: HDF5 prints no errors in this thread then
+        return int(_write_all(function, ids, offsets, sizes, addresses))
 
 
 @njit(nogil=True, cache=True)
 def _write_all(function: Any, datasets: Any, offsets: Any, sizes: Any, addresses: Any) -> Any:
     for i in range(datasets.size):
         offset = np.int64(offsets.ctypes.data) + i * offsets.strides[0]
-        done = call(function, datasets[i], _DEFAULT, _DEFAULT, offset, sizes[i], addresses[i])
+        done = _call(function, datasets[i], _DEFAULT, _DEFAULT, offset, sizes[i], addresses[i])
         if np.int32(done) < 0:
             return i
     return datasets.size

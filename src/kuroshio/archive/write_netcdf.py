@@ -21,8 +21,8 @@ from .compress import compress_chunks
 from .describe import Schema
 from .locks import LIBRARIES
 from .model import Field
-from .write_chunks import Encoded
 from .write_hdf5 import StoredChunk, make_ready, store_chunks
+from .write_store import Encoded
 
 _LATE_CHUNKS = 64  # that are kept for whoever stores; one more has to wait
 _AT_ONCE = 16  # of them, stored in one go
@@ -30,7 +30,7 @@ _FIRST_BYTES = 1 << 16  # of a skeleton; it grows as it must
 
 
 class NetcdfStore:
-    """A NetCDF-4 file being filled; see `write_chunks.Store`."""
+    """A NetCDF-4 file being filled; see `write_store.Store`."""
 
     def __init__(self, path: Path, schema: Schema, chunks: tuple[int, ...]):
         with LIBRARIES:
@@ -73,7 +73,7 @@ class NetcdfStore:
 
     def _store_late(self) -> None:
         """Some of the chunks that are there; the lock is held, so they come in their order."""
-        chunks = []
+        chunks: list[StoredChunk] = []
         while self._late and len(chunks) < _AT_ONCE:
             chunks.append(self._late.popleft())
         store_chunks(chunks)

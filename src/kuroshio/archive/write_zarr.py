@@ -18,13 +18,13 @@ from zarr.codecs import BloscCodec, BytesCodec
 
 from .describe import Schema
 from .locks import LIBRARIES
-from .write_chunks import Encoded
+from .write_store import Encoded
 
 LEVEL = 5
 
 
 class ZarrStore:
-    """A Zarr 3 group being filled; see `write_chunks.Store`."""
+    """A Zarr 3 group being filled; see `write_store.Store`."""
 
     def __init__(self, path: Path, schema: Schema, chunks: tuple[int, ...]):
         self._path = path
