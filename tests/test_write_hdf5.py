@@ -124,13 +124,13 @@ def test_what_h5py_takes_after_all_is_no_error(tmp_path, monkeypatch, refused):
     assert_holds(tmp_path / "o.nc", values)
 
 
-@pytest.mark.parametrize("late", [0, 3, 1000])
+@pytest.mark.parametrize("late_bytes", [0, 5000, 1 << 20])
 @pytest.mark.parametrize("way", ["by_address", "by_h5py"])
-def test_many_threads_and_memory_used_again(tmp_path, monkeypatch, request, late, way):
+def test_many_threads_and_memory_used_again(tmp_path, monkeypatch, request, late_bytes, way):
     """What lies in memory that is used again has been stored before."""
     if way == "by_h5py":
         request.getfixturevalue(way)
-    monkeypatch.setattr(write_netcdf, "_LATE_CHUNKS", late)
+    monkeypatch.setattr(write_netcdf, "_LATE_BYTES", late_bytes)
     monkeypatch.setattr(write_netcdf, "_AT_ONCE", 5)
     schema = schema_of(50, (40, 16), percentiles=(50.0, 90.0))
     values = random_output(schema, None)

@@ -24,8 +24,8 @@ from .model import Field
 from .write_hdf5 import StoredChunk, make_ready, store_chunks
 from .write_store import Encoded
 
-_LATE_CHUNKS = 64  # that are kept for whoever stores; one more has to wait
-_AT_ONCE = 16  # of them, stored in one go
+_LATE_BYTES = 64 << 20  # about, of chunks that are kept for whoever stores; one more has to wait
+_AT_ONCE = 16  # of these chunks, stored in one go
 _FIRST_BYTES = 1 << 16  # of a skeleton; it grows as it must
 
 
@@ -65,7 +65,8 @@ class NetcdfStore:
             for number, (index, data) in enumerate(zip(indices, encoded.chunks, strict=True))
         ]
         self._late.extend(late)
-        while self._late and self._lock.acquire(blocking=len(self._late) > _LATE_CHUNKS):
+        size = max(map(len, encoded.chunks))
+        while self._late and self._lock.acquire(blocking=len(self._late) * size > _LATE_BYTES):
             try:
                 self._store_late()
             finally:
