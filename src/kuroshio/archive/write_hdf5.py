@@ -1,7 +1,7 @@
 """Chunks handed to HDF5, many in one call without the interpreter lock.
 
 h5py's `write_direct_chunk` gives and takes the lock for every chunk. Beside fifteen threads that
-want it, it comes back after a millisecond, in which nobody else may store anything: ten times as
+want it, it comes back after a millisecond, in which nobody else may store anything: six times as
 long as the chunk takes. So compiled code calls HDF5's own function, under h5py's lock. Where it is
 not found, and for whatever it refuses, h5py is asked.
 """
