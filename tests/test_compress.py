@@ -1,6 +1,7 @@
 """Our chunks are what HDF5's own filters would have made of the same values."""
 
 import zlib
+from collections import deque
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from kuroshio.archive import compress_at_once
-from kuroshio.archive.compress import compress_chunk
+from kuroshio.archive.compress import compress_chunks
 from kuroshio.archive.low_bytes import blocks_capacity, write_blocks
 from kuroshio.archive.shuffle import shuffle
 
@@ -26,6 +27,11 @@ def way(request):
 
 
 DTYPES = st.sampled_from([np.int8, np.int16, np.int32, np.float32, np.float64])
+
+
+def compress_chunk(values: np.ndarray) -> bytes | memoryview:
+    (stored,), _ = compress_chunks(values[None], deque())
+    return stored
 
 
 def reference_shuffle(values: np.ndarray) -> bytes:
@@ -60,6 +66,21 @@ def test_stored_blocks_of_every_length(count, missing):
     stream = compress_chunk(values)
     assert zlib.decompress(stream) == reference_shuffle(values)
     assert len(stream) < 0.95 * values.nbytes
+
+
+@settings(deadline=None)
+@given(st.data(), DTYPES, st.integers(1, 5), st.integers(1, 300), st.integers(0, 3))
+def test_several_chunks_are_the_same_as_one_by_one(data, dtype, number, size, spare):
+    """Whatever memory is there to be used again: none, too little, enough."""
+    chunks = data.draw(hnp.arrays(dtype, (number, size)))
+    before = [bytes(compress_chunk(chunk)) for chunk in chunks]
+    lengths = st.integers(0, 20_000)
+    memories = deque(np.full(data.draw(lengths), 0xEE, np.uint8) for _ in range(spare))
+    stored, memory = compress_chunks(chunks, memories)
+    assert [bytes(each) for each in stored] == before
+    assert memory is None or not any(memory is other for other in memories)
+    for each, chunk in zip(stored, chunks, strict=True):
+        assert zlib.decompress(each) == reference_shuffle(chunk)
 
 
 def test_land_is_nearly_free():

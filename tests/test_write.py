@@ -67,14 +67,14 @@ def random_output(schema, seed):
     return values
 
 
-def runs_of_days(schema, name, chunk_days, lengths=None):
-    """(position of the first day, index of the days) of every run to put, none across a chunk."""
+def runs_of_days(schema, name, lengths=None):
+    """(position of the first day, index of the days) of every run to put."""
     doys, *further = schema.shape(name)[: -len(schema.cell_dims)]
     lengths = lengths or itertools.repeat(1)
     for which in np.ndindex(*further):
         at = 0
         while at < doys:
-            stop = min(at + next(lengths), (at // chunk_days + 1) * chunk_days, doys)
+            stop = min(at + next(lengths), doys)
             yield ((at, *which) if which else at), (slice(at, stop), *which)
             at = stop
 
@@ -82,7 +82,7 @@ def runs_of_days(schema, name, chunk_days, lengths=None):
 def write_all(writer, schema, values, bands=(slice(None),), order=list, lengths=None):
     for band in bands:
         for name in schema.variables:
-            for at, days in order(list(runs_of_days(schema, name, writer.days, lengths))):
+            for at, days in order(list(runs_of_days(schema, name, lengths))):
                 writer.put(name, at, values[name][days][:, band], band)
 
 
@@ -315,8 +315,10 @@ def test_misuse_is_a_defect_and_leaves_nothing(tmp_path):
         attempt(lambda writer: [writer.put("seas", 0, values["seas"][:8]) for _ in range(2)])
     with pytest.raises(ValueError, match="cut the chunks"):
         attempt(lambda writer: writer.put("seas", 0, values["seas"][:8, 2:6], slice(2, 6)))
-    with pytest.raises(ValueError, match="next chunk"):
-        attempt(lambda writer: writer.put("seas", 7, values["seas"][7:9]))
+    with pytest.raises(ValueError, match="put twice"):
+        attempt(lambda writer: [writer.put("seas", at, values["seas"][at:10]) for at in (8, 0)])
+    with pytest.raises(ValueError, match="of 10 days"):
+        attempt(lambda writer: writer.put("seas", 7, values["seas"][:4]))
     with pytest.raises(ValueError, match="has shape"):
         attempt(lambda writer: writer.put("seas", 3, values["seas"][3:4, :3]))
     assert not list(tmp_path.iterdir())
@@ -374,7 +376,7 @@ def test_put_works_from_the_pool_itself(tmp_path, monkeypatch):
         futures = [
             pool.submit(writer.put, name, at, values[name][days])
             for name in schema.variables
-            for at, days in runs_of_days(schema, name, writer.days)
+            for at, days in runs_of_days(schema, name)
         ]
         for future in futures:
             future.result(timeout=60)

@@ -26,11 +26,10 @@ from .request import statistics
 class Output(Protocol):
     """Where results go: a file being written, or arrays.
 
-    `put` takes consecutive days of year of a band of rows, from any thread. Days that `days` counts
-    together, of as many rows as `band_rows`, are taken most easily.
+    `put` takes consecutive days of year of a band of rows, from any thread. As many rows as
+    `band_rows` are taken most easily, of many days.
     """
 
-    days: int
     band_rows: int
 
     def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None: ...
@@ -109,7 +108,7 @@ class BlockRun:
             if name == "count":
                 np.nan_to_num(means, copy=False)
             self.spans("smooth", start, perf_counter(), means.size)
-            for group in _together(outputs, output.days):
+            for group in _consecutive(outputs):
                 at = outputs[group.start].position
                 place = at if which is None else (at, which)
                 output.put(name, place, shaped[group], rows)
@@ -129,8 +128,8 @@ class BlockRun:
         return memory[: days * cells].reshape(days, cells)
 
 
-def _together(outputs: tuple[Finished, ...], days: int) -> list[slice]:
-    """Which outputs have consecutive positions, not across a multiple of `days`."""
+def _consecutive(outputs: tuple[Finished, ...]) -> list[slice]:
+    """Which outputs have consecutive positions."""
     at = np.array([finished.position for finished in outputs])
-    breaks = np.flatnonzero((np.diff(at) != 1) | (at[1:] % days == 0)) + 1
+    breaks = np.flatnonzero(np.diff(at) != 1) + 1
     return [slice(int(a), int(b)) for a, b in pairwise([0, *breaks, len(outputs)])]

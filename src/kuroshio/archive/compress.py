@@ -1,4 +1,4 @@
-"""One chunk of the output as HDF5 stores it: bytes shuffled, then zlib. Any reader opens it.
+"""Chunks of the output as HDF5 stores them: bytes shuffled, then zlib. Any reader opens it.
 
 The two low bytes of a float32 mean are noise that no compressor shrinks, yet most of the time
 would go into trying. The shuffle has brought them to the front of the chunk; they become deflate
@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections import deque
 
 import deflate
 import numpy as np
 from isal import isal_zlib
 
-from .compress_at_once import available, compress_at_once
+from .compress_at_once import available, compress_at_once, room
 from .low_bytes import blocks_capacity, write_blocks
 from .shuffle import shuffle
 
@@ -42,14 +43,30 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def compress_chunk(values: np.ndarray) -> bytes | memoryview:
-    """The stored form of a contiguous little-endian chunk: shuffle, then deflate.
+def compress_chunks(
+    chunks: np.ndarray, spare: deque[np.ndarray]
+) -> tuple[list[bytes | memoryview], np.ndarray | None]:
+    """The stored forms of contiguous little-endian chunks (chunk, *any): shuffle, then deflate.
 
-    Runs outside the interpreter lock, float32 in one go (compress_at_once). The result may lie in
-    memory of the calling thread that its next call uses again.
+    Runs outside the interpreter lock, all of float32 in one go (compress_at_once). Those lie in
+    memory that is taken from `spare`, and given with them: it is to be put back once they are
+    stored.
     """
-    if values.dtype == np.float32 and values.size % 8 == 0 and available():
-        return compress_at_once(values)
+    count = chunks[0].size
+    if chunks.dtype != np.float32 or count % 8 or not available():
+        return [bytes(_by_steps(chunk)) for chunk in chunks], None
+    nbytes = len(chunks) * room(count)
+    try:
+        memory = spare.pop()
+    except IndexError:
+        memory = np.empty(nbytes, np.uint8)
+    if memory.size < nbytes:
+        memory = np.empty(nbytes, np.uint8)
+    return [*compress_at_once(chunks, memory)], memory
+
+
+def _by_steps(values: np.ndarray) -> bytes | memoryview:
+    """A chunk's stored form, maybe in memory of the calling thread that its next call uses."""
     shape = (values.dtype.itemsize, values.size)
     if _scratch.planes.shape != shape:
         _scratch.planes = np.empty(shape, np.uint8)

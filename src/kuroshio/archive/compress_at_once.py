@@ -1,8 +1,9 @@
-"""A chunk of float32 compressed in one call without the interpreter lock, as `compress` says.
+"""Chunks of float32 compressed in one call without the interpreter lock, as `compress` says.
 
 Called step by step, a chunk takes and gives the lock a dozen times, of which isal's compress, whose
 output grows by doubling, half. Two threads do not mind; of sixteen most wait: 3.3 instead of 0.7 ms
-a chunk, and 8 beside threads that inflate.
+a chunk, and 8 beside threads that inflate. So several chunks are compressed in a call where they
+are there.
 
 ISA-L is in the package `isal`; its functions are called at their addresses, with a stream laid out
 as in its igzip_lib.h. Where they are not found, or what they lay out is not that, `available` says
@@ -15,6 +16,7 @@ import ctypes
 import functools
 import threading
 import zlib
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -67,7 +69,8 @@ def available() -> bool:
         return False
     values = np.linspace(-1.8, 30.0, _SAMPLE, dtype=np.float32)
     planes = values.view(np.uint8).reshape(-1, 4).T.tobytes()
-    return zlib.decompress(compress_at_once(values)) == planes
+    (stored,) = compress_at_once(values[None], np.empty(room(_SAMPLE), np.uint8))
+    return zlib.decompress(stored) == planes
 
 
 class _Own(threading.local):
@@ -77,36 +80,56 @@ class _Own(threading.local):
         self.stream = np.zeros(_STREAM_BYTES, np.uint8)
         self.level = np.zeros(_LEVEL_BYTES, np.uint8)
         self.planes = np.empty((4, 0), np.uint8)
-        self.out = np.empty(0, np.uint8)
 
 
 _own = _Own()
 
 
-def compress_at_once(values: np.ndarray) -> memoryview:
-    """The stored form of a contiguous little-endian float32 chunk of a multiple of 8 values.
+def room(count: int) -> int:
+    """Bytes that a chunk of so many values takes at most."""
+    # ISA-L falls back to copies: no more than a header for every 64 KB.
+    return _HEADER + 2 * blocks_capacity(2 * count) + _TAIL + 4096
 
-    It lies in memory of the calling thread that its next call uses again.
+
+def compress_at_once(chunks: np.ndarray, out: np.ndarray) -> list[memoryview]:
+    """The stored form of contiguous little-endian float32 chunks (chunk, *any), in `out`.
+
+    chunks  of a multiple of 8 values each
+    out     uint8, `room` for all of them
     """
     functions = _functions()
     assert functions is not None
-    count = values.size
+    count = chunks[0].size
     if _own.planes.shape[1] != count:
         _own.planes = np.empty((4, count), np.uint8)
-        # ISA-L falls back to copies: no more than a header for every 64 KB.
-        _own.out = np.empty(_HEADER + 2 * blocks_capacity(2 * count) + _TAIL + 4096, np.uint8)
-    size = _compress(
-        functions, values.reshape(-1).view(np.uint64), _own.planes.view(np.uint64), _own.planes,
-        _own.stream, _own.level, _own.out, *CODES,
+    stops = np.empty(len(chunks), np.int64)
+    result = _compress_all(
+        functions, chunks.reshape(len(chunks), -1).view(np.uint64), _own.planes.view(np.uint64),
+        _own.planes, _own.stream, _own.level, out, stops, *CODES,
     )  # fmt: skip
-    if size < 0:
-        raise RuntimeError(f"ISA-L could not compress a chunk of {count} values ({size})")
-    return _own.out.data[:size]
+    if result < 0:
+        raise RuntimeError(f"ISA-L could not compress a chunk of {count} values ({result})")
+    edges = [0, *stops.tolist()]
+    return [out.data[start:stop] for start, stop in pairwise(edges)]
 
 
 _jit = njit(nogil=True, cache=True)
 _shuffle4: Any = word_shuffle(4)
 _ZERO = np.int64(0)
+
+
+@_jit
+def _compress_all(functions, words, plane_words, planes, stream, level, out, stops, codes, widths):
+    at = 0
+    for chunk in range(words.shape[0]):
+        size = _compress(
+            functions, words[chunk], plane_words, planes, stream, level, out[at:], codes, widths
+        )
+        if size < 0:
+            return size
+        at += size
+        stops[chunk] = at
+    return at
 
 
 @_jit

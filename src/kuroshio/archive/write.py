@@ -18,7 +18,8 @@ from ..errors import Refusal
 from .describe import Schema
 from .model import Spans
 from .sizes import size_text
-from .write_chunks import OutputWriter, Store
+from .write_chunks import OutputWriter
+from .write_store import Store
 
 LONGEST_NAME = 230  # bytes; file systems allow 255, and the partial output's name is longer
 SUFFIXES = (".nc", ".nc4", ".zarr")

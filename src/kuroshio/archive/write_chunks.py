@@ -1,7 +1,7 @@
 """The output file: values arrive as days of year of a band of rows, chunks leave compressed.
 
 A chunk holds several days of year of a tile of cells, so that a map and a point's annual cycle both
-read fast. Values that make a whole chunk are compressed and stored as they are put; others are
+read fast. Values that make whole chunks are compressed and stored as they are put; others are
 copied into chunks under assembly, which the pool's threads store once they are complete.
 Everything goes to a hidden sibling of the output, renamed at the very end: what carries the
 output's name is whole.
@@ -17,12 +17,13 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -31,24 +32,10 @@ from . import part
 from .describe import OutputVariable, Schema, storable
 from .model import Spans
 from .sizes import size_text
+from .write_store import Encoded, Store
 
 IN_FLIGHT_BYTES = 64 << 20  # complete chunks that wait for a thread
-
-
-class Store(Protocol):
-    """What a file format does: make the empty file, encode a chunk, store it, finish."""
-
-    def encode(self, name: str, chunk: np.ndarray) -> bytes | memoryview:
-        """The stored bytes of a whole chunk; called from many threads."""
-
-    def store(self, name: str, index: tuple[int, ...], data: bytes | memoryview) -> None:
-        """Put an encoded chunk at its place (counted in chunks); called from many threads."""
-
-    def finish(self, late_attrs: Mapping[str, str]) -> None:
-        """Add global attributes learned on the way, complete and close the file."""
-
-    def abandon(self) -> None:
-        """Close without caring for the content."""
+_FEW_VALUES = 64
 
 
 @dataclass
@@ -58,6 +45,9 @@ class _Group:
     remaining: int  # positions that have not come
     seen: set[int] = field(default_factory=set)
     tiles: list[tuple[tuple[int, ...], tuple[slice, ...], np.ndarray]] = field(default_factory=list)
+
+
+_Key = tuple[str, tuple[int, ...], int]  # variable, chunk of days and further index, first row
 
 
 class OutputWriter:
@@ -85,8 +75,8 @@ class OutputWriter:
         self._lock = threading.Lock()
         self._storing = 0  # threads that change the file just now
         self._stored = threading.Condition(self._lock)
-        self._groups: dict[tuple[str, tuple[int, ...], int], _Group] = {}
-        self._complete: set[tuple[str, tuple[int, ...], int]] = set()
+        self._groups: dict[_Key, _Group] = {}
+        self._complete: set[_Key] = set()
         self._spare: list[np.ndarray] = []  # chunks' memory, to be used again
         self._futures: set[Future[None]] = set()
         self._waiting_bytes = 0
@@ -111,63 +101,43 @@ class OutputWriter:
 
         position  index of the first along dayofyear; (dayofyear, percentile) for thresh of several
                   percentiles
-        values    (days, rows of the band, *other cell dimensions); all in one chunk of days
+        values    (days, rows of the band, *other cell dimensions)
         rows      the band along the first cell dimension; begins and ends at multiples of the
                   chunks' rows (or at the edge)
 
-        May be called from several threads, in any order. Values that make a whole chunk are
-        compressed and stored at once, in the calling thread; others are copied until the rest has
-        come. Raises what a compressing thread met.
+        May be called from several threads, in any order. Values that make whole chunks are stored
+        at once in the calling thread, others copied until the rest has come. Raises what a
+        compressing thread met.
         """
         self._raise_if_failed()
-        begun = time.perf_counter()
         if not self._open:
             raise RuntimeError(f"the output {self.path} is closed")
-        lead = position if isinstance(position, tuple) else (position,)
-        cells = self.schema.shape(name)[len(lead) :]
+        first, *further = position if isinstance(position, tuple) else (position,)
+        shape = self.schema.shape(name)
+        doys, cells = shape[0], shape[1 + len(further) :]
         start, stop, _ = rows.indices(cells[0])
-        if values.shape[1:] != (stop - start, *cells[1:]):
+        if values.shape[1:] != (stop - start, *cells[1:]) or first + len(values) > doys:
             raise ValueError(
                 f"{name} at {position} has shape {values.shape}, not "
-                f"(days, {', '.join(map(str, (stop - start, *cells[1:])))})"
+                f"(days, {', '.join(map(str, (stop - start, *cells[1:])))}), of {doys} days"
             )
-        slot = lead[0] % self.chunks[0]
-        slots = range(slot, slot + len(values))
-        if slots.stop > self.chunks[0]:
-            raise ValueError(f"{name} {position}: {len(values)} days reach into the next chunk")
-        key = (name, (lead[0] // self.chunks[0], *lead[1:]), start)
-        whole = (
-            values.shape == self.chunks
+        fits = (
+            values.shape[1:] == self.chunks[1:]
             and start % self.chunks[1] == 0
             and values.dtype == self.schema.variables[name].dtype
         )
-        with self._lock:
-            group = self._groups.get(key)
-            if key in self._complete or (group and not group.seen.isdisjoint(slots)):
-                raise ValueError(f"{name} {position} rows {start}:{stop} was put twice")
-            if group is None and not whole:
-                group = self._groups[key] = self._new_group(name, key[1], start, stop)
-            if group is not None:
-                group.seen.update(slots)
+        edges = sorted({0, len(values), *range(-first % self.days, len(values), self.days)})
+        whole: dict[_Key, slice] = {}
+        for begin, end in pairwise(edges):
+            number, slot = divmod(first + begin, self.days)
+            key = (name, (number, *further), start)
+            if fits and end - begin == min(self.days, doys - number * self.days):
+                self._begin_whole(key)
+                whole[key] = slice(begin, end)
             else:
-                self._complete.add(key)
-        if group is None:
-            index = (*key[1], start // self.chunks[1], *(0 for _ in cells[1:]))
-            self._now(self._store_chunk, name, index, np.ascontiguousarray(values))
-            return
-        for _, box, chunk in group.tiles:
-            piece = values[(slice(None), *box)]
-            chunk[slot : slots.stop][tuple(slice(size) for size in piece.shape)] = piece
-        self._spans("collect", begun, time.perf_counter(), values.nbytes)
-        with self._lock:
-            group.remaining -= len(values)
-            complete = group.remaining == 0
-            if complete:
-                del self._groups[key]
-                self._complete.add(key)
-        if complete:
-            for index, _, chunk in group.tiles:
-                self._hand_on(name, index, chunk)
+                self._assemble(key, slot, values[begin:end], stop)
+        if whole:
+            self._put_whole(whole, values)
 
     def finish(self, skipped: Sequence[str]) -> None:
         """All values are here; `skipped` names the files that were left out on the way."""
@@ -226,6 +196,52 @@ class OutputWriter:
             self.close()
         else:
             self.abort()
+
+    def _begin_whole(self, key: _Key) -> None:
+        with self._lock:
+            if key in self._complete or key in self._groups:
+                raise ValueError(f"{key} was put twice")
+            self._complete.add(key)
+
+    def _put_whole(self, whole: dict[_Key, slice], values: np.ndarray) -> None:
+        """Store days that make whole chunks, all together; the output's last are filled up."""
+        (name, _, start), parts = next(iter(whole)), list(whole.values())
+        zeros = (0,) * (len(self.chunks) - 2)
+        indices = [(*lead, start // self.chunks[1], *zeros) for _, lead, _ in whole]
+        full = (parts[-1].stop - parts[0].start) // self.days
+        if full:
+            days = np.ascontiguousarray(values[parts[0].start :][: full * self.days])
+            chunks = days.reshape(full, *self.chunks)
+            self._now(self._store_chunks, name, indices[:full], chunks)
+        if full < len(whole):
+            chunk = np.full(self.chunks, self._fill(name) or 0, values.dtype)
+            chunk[: parts[-1].stop - parts[-1].start] = values[parts[-1]]
+            self._now(self._store_chunks, name, indices[full:], chunk[None])
+
+    def _assemble(self, key: _Key, slot: int, values: np.ndarray, stop: int) -> None:
+        """Copy days of one chunk of days, from `slot` on; hand on what is complete."""
+        begun = time.perf_counter()
+        slots = range(slot, slot + len(values))
+        with self._lock:
+            group = self._groups.get(key)
+            if key in self._complete or (group and not group.seen.isdisjoint(slots)):
+                raise ValueError(f"{key} was put twice")
+            if group is None:
+                group = self._groups[key] = self._new_group(*key, stop)
+            group.seen.update(slots)
+        for _, box, chunk in group.tiles:
+            piece = values[(slice(None), *box)]
+            chunk[slot : slots.stop][tuple(slice(size) for size in piece.shape)] = piece
+        self._spans("collect", begun, time.perf_counter(), values.nbytes)
+        with self._lock:
+            group.remaining -= len(values)
+            complete = group.remaining == 0
+            if complete:
+                del self._groups[key]
+                self._complete.add(key)
+        if complete:
+            for index, _, chunk in group.tiles:
+                self._hand_on(key[0], index, chunk)
 
     def _new_group(self, name: str, lead: tuple[int, ...], start: int, stop: int) -> _Group:
         variable, shape = self.schema.variables[name], self.schema.shape(name)
@@ -294,31 +310,38 @@ class OutputWriter:
 
     def _finish_chunk(self, name: str, index: tuple[int, ...], chunk: np.ndarray) -> None:
         """Store an assembled chunk; its memory serves another."""
-        self._store_chunk(name, index, chunk)
+        self._store_chunks(name, [index], chunk[None])
         with self._lock:
             self._spare.append(chunk)
             self._waiting_bytes -= chunk.nbytes
 
-    def _store_chunk(self, name: str, index: tuple[int, ...], chunk: np.ndarray) -> None:
+    def _store_chunks(
+        self, name: str, indices: Sequence[tuple[int, ...]], chunks: np.ndarray
+    ) -> None:
         started = time.perf_counter()
         encoded = stored = started
-        size = 0
-        if self._open and self._error is None and not _all_fill(chunk, self._fill(name)):
-            data = self._store.encode(name, chunk)
-            encoded = time.perf_counter()
-            self._change(name, index, data)
-            stored, size = time.perf_counter(), len(data)
-        self._spans("compress", started, encoded, chunk.nbytes)
+        nbytes, size = chunks.nbytes, 0
+        if self._open and self._error is None:
+            kept = [i for i, chunk in enumerate(chunks) if not _all_fill(chunk, self._fill(name))]
+            if len(kept) < len(chunks):
+                indices, chunks = [indices[i] for i in kept], chunks[kept]
+            if kept:
+                data = self._store.encode(name, chunks)
+                size = sum(map(len, data.chunks))
+                encoded = time.perf_counter()
+                self._change(name, indices, data)
+                stored = time.perf_counter()
+        self._spans("compress", started, encoded, nbytes)
         self._spans("write", encoded, stored, size)
 
-    def _change(self, name: str, index: tuple[int, ...], data: bytes | memoryview) -> None:
+    def _change(self, name: str, indices: Sequence[tuple[int, ...]], data: Encoded) -> None:
         """Store encoded bytes, unless the output has been given up; `abort` waits for this."""
         with self._lock:
             if not self._open:
                 return
             self._storing += 1
         try:
-            self._store.store(name, index, data)
+            self._store.store(name, indices, data)
         finally:
             with self._stored:
                 self._storing -= 1
@@ -369,7 +392,8 @@ def _unseen(stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
 
 
 def _all_fill(chunk: np.ndarray, fill: float | None) -> bool:
-    """Whether a chunk need not be stored. The first value decides nearly always."""
-    if fill is None or chunk.flat[0] == chunk.flat[0]:
+    """Whether a chunk need not be stored. A few values, for which NumPy keeps the interpreter's
+    lock, decide nearly always."""
+    if fill is None or not np.isnan(chunk.reshape(-1)[:: chunk.size // _FEW_VALUES + 1]).all():
         return False
     return bool(np.isnan(chunk).all())

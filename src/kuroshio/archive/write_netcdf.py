@@ -1,7 +1,7 @@
 """NetCDF-4: the skeleton by netCDF4, the chunks compressed by us and placed by h5py.
 
 HDF5 compresses in one thread at a time. So netCDF4 makes a file with everything but the values, and
-the chunks go in as bytes (`write_direct_chunk`); a reader cannot tell the difference.
+the chunks go in as bytes (`write_hdf5`); a reader cannot tell the difference.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,20 @@ import h5py
 import netCDF4
 import numpy as np
 
-from .compress import compress_chunk
+from .compress import compress_chunks
 from .describe import Schema
 from .locks import LIBRARIES
 from .model import Field
+from .write_hdf5 import StoredChunk, make_ready, store_chunks
+from .write_store import Encoded
 
-_LATE_CHUNKS = 64  # that are kept for whoever stores; one more has to wait
+_LATE_BYTES = 64 << 20  # about, of chunks that are kept for whoever stores; one more has to wait
+_AT_ONCE = 16  # of these chunks, stored in one go
 _FIRST_BYTES = 1 << 16  # of a skeleton; it grows as it must
 
 
 class NetcdfStore:
-    """A NetCDF-4 file being filled; see `write_chunks.Store`."""
+    """A NetCDF-4 file being filled; see `write_store.Store`."""
 
     def __init__(self, path: Path, schema: Schema, chunks: tuple[int, ...]):
         with LIBRARIES:
@@ -40,35 +43,46 @@ class NetcdfStore:
         self._datasets = {name: self._file[name].id for name in schema.variables}
         self._steps = {name: schema.chunk_shape(name, chunks) for name in schema.variables}
         self._lock = threading.Lock()
-        self._late: deque[tuple[str, tuple[int, ...], bytes]] = deque()  # for whoever has the lock
+        self._late: deque[StoredChunk] = deque()  # for whoever has the lock
+        self._spare: deque[np.ndarray] = deque()  # memory of stored chunks, to be used again
+        make_ready()
+        compress_chunks(np.zeros((1, 8), np.float32), deque())  # compiled, as above
 
-    def encode(self, name: str, chunk: np.ndarray) -> bytes | memoryview:
-        return compress_chunk(chunk)
+    def encode(self, name: str, chunks: np.ndarray) -> Encoded:
+        return Encoded(*compress_chunks(chunks, self._spare))
 
-    def store(self, name: str, index: tuple[int, ...], data: bytes | memoryview) -> None:
+    def store(self, name: str, indices: Sequence[tuple[int, ...]], encoded: Encoded) -> None:
         """HDF5 takes one chunk at a time. Who comes meanwhile leaves his and goes on: a thread that
         waited could inflate something (16 threads lost a fifth of their time so)."""
-        offset = tuple(i * step for i, step in zip(index, self._steps[name], strict=True))
-        if self._lock.acquire(blocking=len(self._late) >= _LATE_CHUNKS):
+        dataset, step, last = self._datasets[name], self._steps[name], len(indices) - 1
+        late = [
+            StoredChunk(
+                dataset,
+                tuple(i * n for i, n in zip(index, step, strict=True)),
+                data,
+                encoded.memory if number == last else None,
+            )
+            for number, (index, data) in enumerate(zip(indices, encoded.chunks, strict=True))
+        ]
+        self._late.extend(late)
+        size = max(map(len, encoded.chunks))
+        while self._late and self._lock.acquire(blocking=len(self._late) * size > _LATE_BYTES):
             try:
-                self._datasets[name].write_direct_chunk(offset, data)
+                self._store_late()
             finally:
                 self._lock.release()
-        else:
-            self._late.append((name, offset, bytes(data)))
-        self._store_late()
 
     def _store_late(self) -> None:
-        while self._late and self._lock.acquire(blocking=False):
-            try:
-                while self._late:
-                    name, offset, data = self._late.popleft()
-                    self._datasets[name].write_direct_chunk(offset, data)
-            finally:
-                self._lock.release()
+        """Some of the chunks that are there; the lock is held, so they come in their order."""
+        chunks: list[StoredChunk] = []
+        while self._late and len(chunks) < _AT_ONCE:
+            chunks.append(self._late.popleft())
+        store_chunks(chunks)
+        self._spare.extend(chunk.memory for chunk in chunks if chunk.memory is not None)
 
     def finish(self, late_attrs: Mapping[str, str]) -> None:
-        self._store_late()
+        while self._late:
+            self._store_late()
         for name, value in late_attrs.items():
             self._file.attrs[name] = np.bytes_(value.encode())
         self._datasets.clear()
