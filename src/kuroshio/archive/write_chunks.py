@@ -18,7 +18,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -379,12 +379,27 @@ class OutputWriter:
 
 
 def _shielded(task: Callable[..., Any], *args: Any) -> Any:
-    """The task's result; an interrupt is heard once it has ended.
+    """The task's result; an interrupt is heard once it has ended, or before it begins.
 
-    Zarr works in a thread of its own, which an exception here would leave writing.
+    Zarr works in a thread of its own, which an exception here would leave writing. An executor
+    does not do: interrupted while it starts its thread, it forgets a task that goes on.
     """
-    with ThreadPoolExecutor(1) as thread:  # leaving it waits
-        return thread.submit(task, *args).result()
+    future: Future[Any] = Future()
+
+    def work() -> None:
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(task(*args))
+            except BaseException as error:
+                future.set_exception(error)
+
+    try:
+        threading.Thread(target=work, name="kuroshio-shielded").start()
+        return future.result()
+    except BaseException:
+        if not future.cancel():
+            wait([future])
+        raise
 
 
 def _unseen(stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
