@@ -106,7 +106,18 @@ def pinned_bytes(gpu, monkeypatch) -> Callable[[], int]:
             held[number] = size
             weakref.finalize(self, held.pop, number)
 
+    def register(self, address: int, nbytes: int, taken=cuda.CupyGpu._register) -> bool:
+        done = taken(self, address, nbytes)
+        held.update({-address: nbytes} if done else {})
+        return done
+
+    def unregister(self, address: int, given_back=cuda.CupyGpu._unregister) -> None:
+        given_back(self, address)
+        del held[-address]
+
     monkeypatch.setattr(cupy.cuda, "PinnedMemory", Counted)
+    monkeypatch.setattr(cuda.CupyGpu, "_register", register)
+    monkeypatch.setattr(cuda.CupyGpu, "_unregister", unregister)
     return lambda: sum(list(held.values()))
 
 

@@ -52,7 +52,7 @@ def archive_in(folder: Path, rng: np.random.Generator, shape: tuple[int, int]) -
 def on_devices(patch: pytest.MonkeyPatch, rng: np.random.Generator, share: float) -> None:
     """Devices get about this share of each batch: the maps here are too small for any at all."""
     part = share if share == 1 else rng.uniform(share - 0.1, share + 0.1)
-    patch.setattr(Division, "share", lambda self, maps, beside: part)
+    patch.setattr(Division, "share", lambda self, maps, batches, beside: part)
 
 
 def damage(archive: Archive, rng: np.random.Generator, kind: str) -> int:
@@ -190,29 +190,30 @@ MAP_BYTES = 2_073_600
 
 def test_a_few_maps_are_left_to_the_host_and_many_are_divided():
     division = Division(MAP_BYTES, threads=16)
-    assert division.share(100, beside=False) == 0
-    many = division.share(3000, beside=False)
+    assert division.share(100, 1, beside=False) == 0
+    many = division.share(3000, 1, beside=False)
     assert 0.5 < many < 1
     both = division.device_s(3000 * many), division.host_s(3000 * (1 - many), 3000 * many)
     assert both[0] == pytest.approx(both[1], rel=0.05)  # they end together
-    assert division.share(3000, beside=True) == many
-    assert division.share(100, beside=True) > 0.5  # what takes no time of its own
+    assert division.share(3000, 1, beside=True) == many
+    assert division.share(100, 1, beside=True) > 0.5  # what takes no time of its own
 
 
 def test_the_division_follows_what_is_measured():
     division = Division(MAP_BYTES, threads=16)
-    before = division.share(1000, beside=False)
+    before = division.share(1000, 1, beside=False)
     division.device_took(500, 0.0, 0.2)
     division.device_took(500, 0.1, 0.5)
     assert division.device_s(1000) == pytest.approx(0.5)
-    assert division.share(1000, beside=False) < before
+    assert division.share(1000, 1, beside=False) < before
     division = Division(MAP_BYTES, threads=16)
     for _ in range(50):
         division.host_took(4, 0.5)
     assert division.host_s(1000, 0) == pytest.approx(1000 * 0.125 / 16, rel=0.01)
-    assert division.share(1000, beside=False) > before
-    division.other_s = 1e3
-    assert division.share(1000, beside=False) == 1
+    assert division.share(1000, 1, beside=False) > before
+    division.other_s = 0.1
+    some = division.share(1000, 1, beside=False)
+    assert before < some <= division.share(1000, 100, beside=False) == 1
 
 
 def test_a_clock_that_saw_nothing_is_not_believed():
@@ -225,7 +226,7 @@ def test_a_clock_that_saw_nothing_is_not_believed():
 def test_the_report_says_what_was_predicted_and_measured():
     division = Division(MAP_BYTES, threads=16)
     assert division.report() is None
-    taken = round(2000 * division.share(2000, beside=False))
+    taken = round(2000 * division.share(2000, 1, beside=False))
     division.count(taken, 2000)
     predicted = float(division.device_s(taken))
     division.device_took(taken, 1.0, 1.25)

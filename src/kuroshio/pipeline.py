@@ -124,7 +124,7 @@ def run(
     """
     prepared = prepare(
         archive, request, memory_bytes=memory_bytes, threads=threads, device=device,
-        pinned_bytes=pinned_bytes, meanwhile=_import_numba,
+        pinned_bytes=pinned_bytes, meanwhile=_make_ready,
     )  # fmt: skip
     leave_out_land = True
     while True:
@@ -198,10 +198,12 @@ def _run(
     return result
 
 
-def _import_numba() -> None:
-    """What `_run` needs of it first."""
+def _make_ready() -> None:
+    """What `_run` needs of Numba first: imports, and what its first call of anything takes."""
     from . import block_run  # noqa: F401
-    from .archive import read  # noqa: F401
+    from .archive import bulk, read  # noqa: F401
+
+    bulk.make_ready()
 
 
 class _Watch:

@@ -245,7 +245,7 @@ class EmulatedGpu:
         stream.put(lambda: target.__setitem__(slice(None), source.reshape(-1)))
 
     def download(self, target: np.ndarray, source: np.ndarray, stream: Stream) -> None:
-        assert target.flags.c_contiguous
+        assert target.flags.c_contiguous or (target.ndim == 2 and target[0].flags.c_contiguous)
         assert source.flags.c_contiguous
         assert target.nbytes == source.nbytes, (target.shape, source.shape)
         stream.put(lambda: _copy(target, source))
@@ -264,4 +264,4 @@ class EmulatedGpu:
 
 
 def _copy(target: np.ndarray, source: np.ndarray) -> None:
-    target.reshape(-1).view(np.uint8)[:] = source.reshape(-1).view(np.uint8)
+    target[...] = source.reshape(-1).view(np.uint8).view(target.dtype).reshape(target.shape)

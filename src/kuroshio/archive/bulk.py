@@ -87,6 +87,19 @@ def available() -> bool:
     return _functions() is not None
 
 
+def make_ready() -> None:
+    """Compile what reads shuffled maps, or take it from the cache: so threads need not wait."""
+    functions = _functions()
+    if functions is None:
+        return
+    nothing, edges = np.empty(0, np.uint8), np.zeros(1, np.int64)
+    paths, places = np.frombuffer(b"", np.uint8), np.zeros((0, 2), np.int64)
+    state, raw = np.zeros((0, 2), np.int64), np.empty((0, 0), np.uint8)
+    address = _inflater().address
+    _read(functions, address, paths, edges, places, True, nothing, raw, state, np.zeros(3))
+    _read_streams(functions, paths, edges, places, edges, nothing, state, np.zeros(0, np.uint32))
+
+
 class _Inflater:
     """A thread's decompressor and memory for compressed bytes."""
 

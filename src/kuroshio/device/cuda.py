@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -15,8 +15,9 @@ from . import context, nvcomp
 from .gpu import DeviceArray, GpuError, Inflater
 from .names import gpu_name
 from .occupancy import limits_of_device
+from .registered import registered
 
-_PORTABLE = 1  # of cudaHostAlloc, hipHostMalloc: pinned for all devices
+_PORTABLE = 1  # of cudaHostAlloc and cudaHostRegister, and HIP's: pinned for all devices
 _OLDEST = (7, 0)  # compute capability that the kernels are tested for
 _OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation and hipErrorOutOfMemory
 _EXTRAS = {"cuda": "kuroshio[cuda13] or kuroshio[cuda12]", "hip": "kuroshio[rocm]"}
@@ -217,21 +218,36 @@ class CupyGpu:
         target.data.memset_async(0, target.nbytes, stream)
 
     def pinned(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        cuda, dtype = self._cupy.cuda, np.dtype(dtype)
-        count = int(np.prod(shape, dtype=np.int64))
+        dtype, count = np.dtype(dtype), int(np.prod(shape, dtype=np.int64))
+        nbytes = count * dtype.itemsize
+        cuda = self._cupy.cuda
         with self.use():
+            memory: Any = registered(nbytes, self._register, self._unregister)
             try:
-                memory = cuda.PinnedMemoryPointer(
-                    cuda.PinnedMemory(max(count * dtype.itemsize, 1), _PORTABLE), 0
-                )
+                if memory is None:
+                    held = cuda.PinnedMemory(max(nbytes, 1), _PORTABLE)
+                    memory = cuda.PinnedMemoryPointer(held, 0)
             except cuda.runtime.CUDARuntimeError as problem:
                 if problem.status != _OUT_OF_MEMORY:
                     raise
                 raise GpuError(
-                    f"{count * dtype.itemsize:,} bytes of pinned memory cannot be had: {problem}.",
+                    f"{nbytes:,} bytes of pinned memory cannot be had: {problem}.",
                     "Pass a smaller --pinned-memory (pinned_memory_bytes=), or use --device cpu.",
                 ) from problem
         return np.frombuffer(memory, dtype, count).reshape(shape)
+
+    def _register(self, address: int, nbytes: int) -> bool:
+        runtime = self._cupy.cuda.runtime
+        try:
+            runtime.hostRegister(address, nbytes, _PORTABLE)
+        except runtime.CUDARuntimeError:  # the driver may have other means of its own
+            return False
+        return True
+
+    def _unregister(self, address: int) -> None:
+        runtime = self._cupy.cuda.runtime
+        with suppress(runtime.CUDARuntimeError), self._device:  # it may have failed
+            runtime.hostUnregister(address)
 
     def stream(self) -> Any:
         with self.use():
@@ -265,6 +281,13 @@ class CupyGpu:
 
     def download(self, target: np.ndarray, source: DeviceArray, stream: Any) -> None:
         runtime = self._cupy.cuda.runtime
+        if not target.flags.c_contiguous:
+            width = target.shape[1] * target.itemsize
+            runtime.memcpy2DAsync(
+                target.ctypes.data, target.strides[0], source.data.ptr, width, width, len(target),
+                runtime.memcpyDeviceToHost, stream.ptr,
+            )  # fmt: skip
+            return
         runtime.memcpyAsync(
             target.ctypes.data, source.data.ptr, target.nbytes, runtime.memcpyDeviceToHost,
             stream.ptr,

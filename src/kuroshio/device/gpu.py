@@ -139,7 +139,9 @@ class Gpu(Protocol):
         """The same part of each row of pinned memory, (row, byte), side by side."""
         ...
 
-    def download(self, target: np.ndarray, source: DeviceArray, stream: Any) -> None: ...
+    def download(self, target: np.ndarray, source: DeviceArray, stream: Any) -> None:
+        """Begin to copy contiguous memory, to such memory or to stretches of rows (row, item)."""
+        ...
 
     def kernels(self, text: str, names: Sequence[str]) -> Mapping[str, Kernel]:
         """Compile a text, or take it from the cache on disk."""

@@ -34,7 +34,7 @@ class Division:
     threads: int
     device_factor: float = 1.0  # of the times that the figures above give
     host_factor: float = 1.0
-    other_s: float = 0.0  # thread seconds of other work in the time of a batch
+    other_s: float = 0.0  # thread seconds of other work that a batch makes
     taken: int = 0
     maps: int = 0
     predicted_s: float = 0.0
@@ -48,16 +48,18 @@ class Division:
         many = maps * (self.map_bytes / _DEVICE_BYTES_PER_S)
         return self.device_factor * np.where(np.equal(maps, 0), 0.0, np.maximum(least, many))
 
-    def host_s(self, inflated: np.ndarray | int, carried: np.ndarray | int) -> Any:
-        """How long the threads are at so many, and at what else they have to do."""
+    def host_s(
+        self, inflated: np.ndarray | int, carried: np.ndarray | int, batches: int = 1
+    ) -> Any:
+        """How long the threads are at so many, and at what else they have to do for batches."""
         one = self.host_factor * self.map_bytes / _THREAD_BYTES_PER_S
-        return (one * (inflated + _CARRIED * carried) + self.other_s) / self.threads
+        return (one * (inflated + _CARRIED * carried) + batches * self.other_s) / self.threads
 
-    def share(self, maps: int, *, beside: bool) -> float:
+    def share(self, maps: int, batches: int, *, beside: bool) -> float:
         """The part of so many maps that is a device's; `beside` others that it is at already."""
         taken = np.arange(maps + 1)
         device_s = self.device_s(taken, beside=beside)
-        done_s = np.maximum(device_s, self.host_s(maps - taken, taken))
+        done_s = np.maximum(device_s, self.host_s(maps - taken, taken, batches))
         best = int(np.argmin(done_s))
         alone_s = self.host_factor * maps * self.map_bytes / _THREAD_BYTES_PER_S / self.threads
         if done_s[0] - done_s[best] < _WORTH * alone_s:

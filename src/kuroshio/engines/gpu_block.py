@@ -84,8 +84,8 @@ class GpuBlock:
         self.started = 0  # batches
         if inflating_bytes and self._inflatable():
             self.waves = Waves(
-                means, block.batches, self.shares, rings, self.map_bytes, inflating_bytes,
-                self._next_ring,
+                means, block.batches, self.shares, rings, self.map_bytes, job.statistics,
+                inflating_bytes, self._next_ring,
             )  # fmt: skip
         self.launches: dict[str, str] = {}
         self.inflation: dict[str, float | int] | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -255,13 +256,16 @@ class GpuShare:
         self.rows_kernels[name](stream, self.keys, np.int64(cells), np.int32(cells), *args)
 
     def _download(self, batch: Batch, kept: np.ndarray) -> None:
-        cells, days = self.job.cells, batch.doys.size
+        """Days whose rows lie side by side in one go: every call is a turn of the lock."""
+        cells, days, rows = self.job.cells, batch.doys.size, batch.result_rows
+        edges = [0, *(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), days]
         for statistic in range(len(kept)):
-            for day, row in enumerate(batch.result_rows.tolist()):
-                at = (statistic * days + day) * cells
+            for first, last in pairwise(edges):
+                at = (statistic * days + first) * cells
+                to = slice(rows[first], rows[first] + last - first)
                 self.gpu.download(
-                    kept[statistic, row, self.stretch.cells], self.out[at : at + cells],
-                    self.fetching,
+                    kept[statistic, to, self.stretch.cells],
+                    self.out[at : at + (last - first) * cells], self.fetching,
                 )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from .wave import Wave, rooms_of, wheres_of
 
 _WAVE_MAPS = 1000  # together: fewer would leave a device idle, and of more the first would be late
 _PLACES = 3  # for waves under way: more than a device can be at, so that it need not wait
+_PUT_S = 1.2e-8  # a thread's, to smooth, compress and write a value, until it is measured
 _DOUBTED = 4  # maps that a thread reads together, when one of them is to blame
 
 
@@ -50,12 +51,15 @@ class Waves:
 
     def __init__(
         self, means: Means, batches: Sequence[Batch], shares: Sequence[GpuShare], rings: Rings,
-        map_bytes: int, device_bytes: int, next_ring: Callable[[], Ring],
+        map_bytes: int, statistics: int, device_bytes: int, next_ring: Callable[[], Ring],
     ) -> None:  # fmt: skip
         """device_bytes: of each device; next_ring: the ring that the calling thread fills."""
         self.means, self.rings, self.next_ring = means, rings, next_ring
         self.batches = [batch.loads for batch in batches]
-        self.division = Division(map_bytes, means.crew.threads)
+        values = (
+            max(batch.doys.size for batch in batches) * statistics * means.needs.archive.grid.cells
+        )
+        self.division = Division(map_bytes, means.crew.threads, other_s=values * _PUT_S)
         taken = [rooms_of(wheres_of(self._pieces(loads))) for loads in self.batches]
         longest = max(int(some.max(initial=0)) for some in taken)
         self.most = min(_WAVE_MAPS, device_bytes // _PLACES // (map_stride(map_bytes) + longest))
@@ -127,7 +131,8 @@ class Waves:
         urgent_s = self.means.crew.urgent_s
         if urgent_s > self._urgent_s:  # a batch has been smoothed and written
             self.division.other_s, self._urgent_s = urgent_s - self._urgent_s, urgent_s
-        share = self.division.share(maps, beside=self.groups_begun > done)
+        batches = groups[-1].stop - groups[0].start
+        share = self.division.share(maps, batches, beside=self.groups_begun > done)
         for group in groups:
             self._begin_wave(group, share)
             self.groups_begun += 1
