@@ -127,10 +127,13 @@ class _Sizes:
         words = self.needs.windows.steps.shape[1]
         cells, key_bytes = self.needs.archive.grid.cells, self.layout.key_bytes
         prepared = plan.computed * (1 + (words - 1) / plan.batch) * cells * key_bytes
+        fresh = plan.memory_bytes  # of the host's
+        if self.layout.device_bytes is not None:
+            fresh -= plan.key_bytes
         return (
             plan.read_bytes / _DECODE_BYTES_PER_S
             + prepared * (_LISTS_S_PER_BYTE if key_bytes == 2 else _PLANES_S_PER_BYTE)
-            + plan.memory_bytes / 1e9 * _FRESH_MEMORY_S_PER_GB
+            + fresh / 1e9 * _FRESH_MEMORY_S_PER_GB
         )
 
     def next_block(self, block: int) -> int:
