@@ -156,7 +156,9 @@ def test_the_budget_is_each_block_s_anew(monkeypatch):
 
 @settings(max_examples=25)
 @given(
-    nbytes=st.integers(0, 1000), most=st.integers(0, 12), piece=st.sampled_from((1, 1000, 1 << 24)),
+    nbytes=st.integers(0, 1000),
+    most=st.integers(0, 12),
+    piece=st.sampled_from((1, 1000, 1 << 24)),
     sizes=st.lists(st.tuples(st.integers(0, 300), st.sampled_from(["u1", "u2", "f4", "f8"]))),
 )
 def test_pinned_memory_is_handed_out_once(nbytes, most, piece, sizes):
@@ -199,6 +201,25 @@ def test_where_one_piece_is_not_to_be_had_there_are_several(maps):
     assert gpu.refused == 1
     assert gpu.most_pinned_bytes > 0
     np.testing.assert_array_equal(found["thresh"], same["thresh"])
+    assert left(gpu) == []
+
+
+@pytest.mark.parametrize("maps", [True, False])
+def test_an_interrupt_while_memory_is_given_back(maps, monkeypatch):
+    """What has been given back is, and the rest follows."""
+    give_back, interrupts = Rings.give_back, iter([KeyboardInterrupt])
+
+    def interrupted(rings: Rings) -> None:
+        for interrupt in interrupts:
+            raise interrupt
+        give_back(rings)
+
+    monkeypatch.setattr(Rings, "give_back", interrupted)
+    gpu = EmulatedGpu()
+    archive, request = small(np.random.default_rng(), maps=maps)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        compute(archive, request, gpu=gpu)
+    del caught
     assert left(gpu) == []
 
 

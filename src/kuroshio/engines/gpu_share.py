@@ -223,13 +223,13 @@ class GpuShare:
         return begun, computed, fetched
 
     def close(self) -> None:
-        """Wait for what is under way, and give back all memory."""
+        """Wait for what is under way, and give back all memory; harmless a second time."""
         for stream in (self.copying, self.unpacking, self.computing, self.fetching):
             with suppress(Exception):  # after a failure, which has been raised before
                 stream.synchronize()
         self.keys = self.out = self.reference = self.places = self.seen = None
         self.windows = None
-        del self.tables
+        self.tables.close()
         self.kernels, self.rows_kernels = {}, {}
 
     def _fill(self, batch: Batch) -> None:

@@ -33,3 +33,7 @@ class Tables:
             self._memory = self._gpu.empty((2 * packed.size,), np.uint8)
         self._gpu.upload(self._memory[: packed.size], packed, self._stream)
         return {name: self._memory[slice(*place)] for name, place in places.items()}
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._memory = None

@@ -196,6 +196,7 @@ class Rings:
             "measured_wait_s": round(self.waited_s, 4),
             "read_s": round(float(np.median(self._read_s)), 6),
             "copy_s": round(copy_s, 6),
+            "copy_gb_per_s": round(float(np.median(self._copied)) / max(copy_s, 1e-9) / 1e9, 1),
         }
 
     def _wait(self, ring: Ring, rings: int) -> None:
