@@ -88,6 +88,12 @@ def engine(monkeypatch):
     return kind
 
 
+@pytest.fixture(autouse=True)
+def _no_inflating(monkeypatch):
+    """The stand-in for CuPy has no streams to try it on."""
+    monkeypatch.setattr("kuroshio.device.cuda._nvcomp_works", lambda _: False)
+
+
 @pytest.fixture
 def gpu(engine, monkeypatch):
     """A GPU is there, and any job is worth it."""
@@ -115,6 +121,7 @@ def test_a_gpu_that_inflates_saves_that_too():
 @pytest.mark.parametrize("installed", [True, False])
 def test_auto_knows_whether_the_gpu_can_inflate(engine, monkeypatch, installed):
     monkeypatch.setattr(nvcomp, "library", lambda: object() if installed else None)
+    monkeypatch.setattr("kuroshio.device.cuda._nvcomp_works", lambda _: True)
     with cupy_is(fake_cupy()):
         choice = choose_engine("auto", None, replace(SMALL, inflatable_bytes=10**10))
         assert (choice.device == "cuda:0") == choice.inflates == installed
