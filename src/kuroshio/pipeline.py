@@ -228,7 +228,7 @@ class _Watch:
 
     def over(self, output: Any) -> _Watch:
         self._output = output
-        self.days, self.band_rows = output.days, output.band_rows
+        self.band_rows = output.band_rows
         return self
 
     def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None:
