@@ -12,6 +12,9 @@ GPU_START_S = 0.9
 # between sorted lists and bit planes (measured: docs/design/engine.md).
 _COMPUTE_S_PER_BYTE = 1.6e-9
 _INFLATE_S_PER_BYTE = 1 / 0.7e9  # a thread beside others
+# By what part each further thread makes all threads' work longer: 16 took 2.2 s for work that
+# shared evenly would have taken 1.2 (a season of the globe; benchmarks/results/h200.json).
+_HELD_UP = 0.05
 _INFLATED_THERE = 0.8  # of what a device could inflate, about; the rest stays with the threads
 
 
@@ -33,12 +36,15 @@ class Task:
     def compute_s(self) -> float:
         """About how long the processor would compute the windows, on all the threads."""
         words = self.cells * self.doys * self.words
-        return words * self.key_bytes * _COMPUTE_S_PER_BYTE / self.threads
+        return self._shared(words * self.key_bytes * _COMPUTE_S_PER_BYTE)
 
     @property
     def inflate_s(self) -> float:
         """About how long all the threads would inflate what a device can."""
-        return self.inflatable_bytes * _INFLATE_S_PER_BYTE / self.threads
+        return self._shared(self.inflatable_bytes * _INFLATE_S_PER_BYTE)
+
+    def _shared(self, thread_s: float) -> float:
+        return thread_s * (1 + _HELD_UP * (self.threads - 1)) / self.threads
 
 
 def gpu_saves_s(task: Task, *, inflates: bool = False) -> float:
