@@ -85,6 +85,7 @@ def to_row(subject: Subject, watch: Watch, effort: Effort) -> Row:
     case, because = subject.case, unstable_because(subject, watch, effort)
     return Row(
         case=case.name, size=case.size, dtype=case.dtype, device=subject.clock.device,
+        model=subject.clock.model,
         repeats=len(subject.host), host_s=summary(subject.host),
         device_s=summary(subject.device) if subject.device else None,
         boundary=subject.clock.boundary, bytes=case.bytes, flops=case.flops,
@@ -98,13 +99,13 @@ def to_row(subject: Subject, watch: Watch, effort: Effort) -> Row:
 
 def environment_of(rows: Sequence[Row]) -> dict[str, Any]:
     """Of the processor and the devices of these rows, also those that the driver does not show."""
-    devices = sorted({row.device for row in rows} - {"cpu"})
+    devices = {row.device: row.model for row in rows if row.device != "cpu"}
     whole = environment("cpu")
-    for device in devices:
+    for device, model in devices.items():
         try:
             one = environment(device)
         except Refusal:  # a container without the driver's management library
-            whole["gpus"][device] = {"model": None}
+            whole["gpus"][device] = {"model": model}
             continue
         whole["gpus"] |= one["gpus"]
         whole["now"]["gpus"] |= one["now"]["gpus"]

@@ -45,8 +45,12 @@ class Subject:
 
     @property
     def judged(self) -> list[float]:
-        """The samples by the device's clock, or the host's where there is no other."""
-        return self.device or self.host
+        """The samples by the device's clock, or the host's where there is none or it stood still."""
+        return self.device if self.by_device else self.host
+
+    @property
+    def by_device(self) -> bool:
+        return bool(self.device) and min(self.device) > 0
 
     def warm_up(self, effort: Effort) -> None:
         """Call until it no longer gets faster, for `warm_up_s` at most, once at least."""
