@@ -25,7 +25,7 @@ from kuroshio.perf.results import seconds_text
 from kuroshio.perf.statistics import drift, median_interval, ratio_interval, summary
 
 QUICK = {"seconds": 0.4, "warm_up_s": 0.2}
-SHORT = Effort(most=60, warm_up_s=0.05)
+SHORT = Effort(most=60, warm_up_s=0)
 TIMES = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=50)
 
 
@@ -35,14 +35,14 @@ class Scripted(HostClock):
     def __init__(self, times, device: str = "cpu") -> None:
         self.times, self.device = iter(times), device
 
-    def time(self, call, calls) -> Sample:
-        return Sample(next(self.times), None, call())
+    def time(self, call, calls, **_) -> Sample:
+        return Sample(next(self.times), None, (call(),))
 
 
 def scripted(times, effort: Effort = SHORT, case: perf.Case | None = None):
-    """A row of samples that take these seconds; the warm-up takes one each."""
+    """A row of samples that take these seconds, after one call of warm-up."""
     case = case or perf.Case(lambda: 1, name="scripted")
-    subject = Subject(case, Scripted(chain(repeat(1.0, 6), times)))
+    subject = Subject(case, Scripted(chain([1.0], times)))
     return measure(subject, effort)
 
 
@@ -258,6 +258,9 @@ def test_tolerance_is_a_share_of_the_largest_value() -> None:
     assert mismatch(np.array([np.nan]), np.array([np.nan]), 0.0) is None
     assert mismatch(np.array([np.inf]), np.array([1.0]), 0.5)
     assert mismatch(2**60 + 1, 2**60, 0.0)  # float64 does not tell them apart
+    assert "it is True and should be False" in mismatch(np.array(True), False, 0.0)
+    wrong = mismatch(np.array([2**60, 2**60 + 1]), np.array([2**60, 2**60]), 0.0)
+    assert wrong.startswith(f"at (1,) it is {2**60 + 1} and should be {2**60}")
     assert mismatch((1, 2), [1, 3], 0.0).startswith("output 1:")
     assert mismatch(b"ab", b"ab", 0.0) is None
 
@@ -312,7 +315,7 @@ def test_what_gets_faster_is_not_warm() -> None:
 
 
 def test_too_few_repeats_are_not_stable() -> None:
-    row = scripted(repeat(1.0), Effort(least=2, most=4, warm_up_s=0.05))
+    row = scripted(repeat(1.0), Effort(least=2, most=4, warm_up_s=0))
     assert row.repeats == 4
     assert "only 4 repeats" in row.unstable_because
 
@@ -396,7 +399,7 @@ def test_callable_that_raises_is_named_with_its_place() -> None:
 def test_callable_that_raises_later() -> None:
     left = iter(range(30))
     subject = Subject(perf.Case(lambda: next(left), "tired"), Scripted(repeat(1.0)))
-    with pytest.raises(Refusal, match=r"tired raised StopIteration in repeat 25: no message"):
+    with pytest.raises(Refusal, match=r"tired raised StopIteration in repeat 30: no message"):
         measure(subject, SHORT)
 
 
@@ -411,10 +414,10 @@ def test_callable_that_raises_later() -> None:
     ],
 )
 def test_what_a_device_says_is_translated(problem, words) -> None:
-    calls = iter(range(100))
+    calls = iter(range(1000))
 
     def work():
-        if next(calls) > 20:
+        if next(calls) == 16:
             raise problem
 
     subject = Subject(perf.Case(work, "kernel"), Scripted(repeat(1.0), device="cuda:0"))

@@ -58,8 +58,8 @@ class Turns(HostClock):
     def __init__(self, share: float, machine) -> None:
         self.share, self.machine = share, machine
 
-    def time(self, call, calls) -> Sample:
-        return Sample(self.share * next(self.machine), None, call())
+    def time(self, call, calls, **_) -> Sample:
+        return Sample(self.share * next(self.machine), None, (call(),))
 
 
 def test_what_slows_both_is_no_difference() -> None:

@@ -42,6 +42,7 @@ class Row:
     samples_s: list[float]
     device_samples_s: list[float] | None = None
     model: str | None = None
+    about: str | None = None
     threshold: str | None = None
     checked: int = 0
     calls_a_sample: int = 1
