@@ -20,7 +20,7 @@ _WHERE = {
     "case": "cases",
     "compare_results": "compare",
     "load_results": "results",
-    "versus": "compare",
+    "versus": "bench_turns",
 }
 __all__ = ["Case", "Comparison", "Results", "bench", "case", "compare_results", "load_results",
            "versus"]  # fmt: skip

@@ -61,8 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--warm-up", type=float, metavar="S", help="until steady, at most so long (default 5)"
     )
     effort.add_argument(
+        "--rounds", type=int, metavar="N",
+        help="of --vs: so often both cases are made anew, in turn (default 8)",
+    )  # fmt: skip
+    effort.add_argument(
         "--resolution", type=float, metavar="SHARE",
-        help="of --vs: what placement in memory does to a time; not called a difference (0.01)",
+        help="of --vs: such a share is no difference (default 0.01; of saved results 0.05)",
     )  # fmt: skip
     parser.add_argument("-o", "--output", metavar="FILE", help="results as JSON, environment too")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
@@ -94,7 +98,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _measure(arguments: argparse.Namespace) -> tuple[Results, list[Comparison]]:
     from .bench_case import environment_of, measure
-    from .compare import compare_results, interleave, pairs
+    from .bench_turns import in_turn, pairs
+    from .compare import compare_results
     from .results import Results, load_results
 
     effort = _effort(arguments)
@@ -108,10 +113,10 @@ def _measure(arguments: argparse.Namespace) -> tuple[Results, list[Comparison]]:
         results = Results(name, environment_of(rows), rows)
         if saved is None:
             return results, []
-        return results, compare_results(saved, results, effort.resolution)
+        return results, compare_results(saved, results, _saved_resolution(arguments))
     rows, comparisons = [], []
     for a, b in pairs(first, _subjects(arguments, arguments.vs)):
-        both, comparison = interleave(a(), b(), effort)
+        both, comparison = in_turn(a, b, effort)
         rows += both
         comparisons.append(comparison)
     return Results(f"{name} and {arguments.vs}", environment_of(rows), rows), comparisons
@@ -149,6 +154,7 @@ def _effort(arguments: argparse.Namespace) -> Effort:
     given = {
         "spread": arguments.spread, "least": least, "most": most, "seconds": arguments.seconds,
         "warm_up_s": arguments.warm_up, "resolution": arguments.resolution,
+        "rounds": arguments.rounds if arguments.command is None else 1,  # each is a new process
     }  # fmt: skip
     return Effort(**{key: value for key, value in given.items() if value is not None})
 
@@ -157,7 +163,6 @@ def _compare_saved(arguments: argparse.Namespace) -> None:
     import json
 
     from ..errors import Refusal
-    from .bench_effort import Effort
     from .compare import compare_results
     from .results import load_results
 
@@ -168,14 +173,20 @@ def _compare_saved(arguments: argparse.Namespace) -> None:
         )
     if arguments.output:
         raise Refusal("Nothing is measured where saved results are compared: leave -o away.")
-    resolution = Effort.resolution if arguments.resolution is None else arguments.resolution
-    found = compare_results(load_results(arguments.case), load_results(arguments.vs), resolution)
+    saved = load_results(arguments.case), load_results(arguments.vs)
+    found = compare_results(*saved, _saved_resolution(arguments))
     if arguments.json:
         print(json.dumps({"comparisons": [each.to_json() for each in found]}, indent=1))
         return
     for each in found:
         print(each.verdict)
     print("These were not timed in turn; --vs with cases does that.")
+
+
+def _saved_resolution(arguments: argparse.Namespace) -> float:
+    from .bench_effort import RESOLUTION_SAVED
+
+    return RESOLUTION_SAVED if arguments.resolution is None else _effort(arguments).resolution
 
 
 def _show(arguments: argparse.Namespace, results: Results, comparisons: list[Comparison]) -> None:

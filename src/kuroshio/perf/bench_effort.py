@@ -15,8 +15,9 @@ class Effort:
     least       repeats at least; most: at most
     seconds     for the samples of one case, at most (a sample that is under way is finished)
     warm_up_s   for the calls before, until they no longer get faster
-    resolution  of an A/B: where code and data lie in memory alone moves a time by so much, and the
-                interval of the ratio is made wider by it on both sides
+    rounds      of an A/B whose cases can be made anew: so often they are
+    resolution  of an A/B: where code lies in memory alone moves a time by so much, and the interval
+                of the ratio is made wider by it on both sides
     """
 
     spread: float = 0.02
@@ -24,6 +25,7 @@ class Effort:
     most: int = 2000
     seconds: float = 3.0
     warm_up_s: float = 5.0
+    rounds: int = 8
     resolution: float = 0.01
 
     def __post_init__(self) -> None:
@@ -42,6 +44,10 @@ class Effort:
                 f"{self.seconds!r} s of samples after {self.warm_up_s!r} s of warm-up cannot be. "
                 "Give seconds above 0."
             )
+        if self.rounds < 1:
+            raise Refusal(
+                f"rounds={self.rounds!r} cannot be. Give how often cases are made anew: 1 or more."
+            )
         if not 0 <= self.resolution < 1:
             raise Refusal(
                 f"resolution={self.resolution!r} is no share of a time. Give 0 or more and less "
@@ -49,6 +55,7 @@ class Effort:
             )
 
 
+RESOLUTION_SAVED = 0.05  # of two saved results: the same code, run again, differs by some per cent
 SCATTER = 0.10  # half of the samples may be so far from the median, as a normal's deviation
 TAIL = 1.5  # p90 may be so many medians
 DRIFT = 0.05  # the last third may differ so much from the first

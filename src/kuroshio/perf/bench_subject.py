@@ -60,8 +60,11 @@ class Subject:
     def by_device(self) -> bool:
         return bool(self.device) and min(self.device) > 0
 
-    def warm_up(self, effort: Effort) -> None:
-        """Call until it no longer gets faster, for `warm_up_s` at most, once at least."""
+    def warm_up(self, effort: Effort, again: bool = False) -> None:
+        """Call until it no longer gets faster, for `warm_up_s` at most, once at least.
+
+        again: the machine is warm already, and only what is new need be.
+        """
         times: list[float] = []
         start = perf_counter()
         while True:
@@ -69,16 +72,17 @@ class Subject:
             times.append(sample.device_s or sample.host_s)
             spent = perf_counter() - start
             if spent >= effort.warm_up_s:
+                # Noise must not look like progress: the more calls, the more are compared.
+                steady = _steady(times, max(len(times) // 3, _WARM_WINDOW))
                 break
             least_s = LEAST_WARM_S if self.clock.device == "cpu" else LEAST_WARM_DEVICE_S
-            enough = spent >= least_s and len(times) >= 2 * _WARM_WINDOW
-            if enough and _steady(times, _WARM_WINDOW):
+            enough = (again or spent >= least_s) and len(times) >= 2 * _WARM_WINDOW
+            if steady := enough and _steady(times, _WARM_WINDOW):
                 break
         self.warm_up_record = {
             "calls": len(times),
             "seconds": round(perf_counter() - start, 6),
-            # Noise must not look like progress: the more calls there were, the more are compared.
-            "steady": _steady(times, max(len(times) // 3, _WARM_WINDOW)),
+            "steady": steady,
         }
         # Several calls in a sample would find the inputs in a cache that one call does not.
         if type(self.clock) is HostClock and len(self._inputs) == 1:

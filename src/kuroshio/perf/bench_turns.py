@@ -1,0 +1,146 @@
+"""A/B: two cases timed in turn, in one process, so that what passes falls on both.
+
+Where its arrays happen to lie in memory can make the same code a tenth faster or slower, for as
+long as they live. So the cases are made anew several times, now this one first and now that one,
+and the interval of the ratio holds what that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from ..errors import Refusal
+from .bench_case import environment_of, quiet, to_row
+from .bench_effort import FEW, LEAST_TOTAL_S, Effort
+from .bench_subject import Subject
+from .bench_watch import Watch
+from .cases import Case
+from .compare import Comparison, comparison, told_apart
+from .results import Results, Row
+from .statistics import ratio_interval, ratio_interval_of_rounds
+
+Samples = tuple[list[float], list[float]]  # of b and of a
+
+
+def versus(
+    a: Any, b: Any, effort: Effort | None = None, *, make: bool = False
+) -> tuple[Results, Comparison]:
+    """Time two callables or `Case`s in turn: both rows, and how they compare.
+
+    make  they are functions that make the callables or cases, which are then made anew in each
+          round; without it, arrays of their own may lie differently and differ for that alone
+
+    Ends when the interval of the ratio is narrower than twice the effort's spread, or at its caps,
+    which here are for the two together. Both results are checked before anything is returned.
+    """
+    effort = effort or Effort()
+
+    def subject(of: Any, name: str) -> Subject:
+        return Subject(_as_case(of() if make else of, name))
+
+    if not make:
+        effort = replace(effort, rounds=1)
+    rows, found = in_turn(partial(subject, a, "A"), partial(subject, b, "B"), effort)
+    return Results(f"{found.a} and {found.b}", environment_of(rows), rows), found
+
+
+def pairs(a: list[Any], b: list[Any]) -> list[tuple[Any, Any]]:
+    """What is compared with what: one with one; a Refusal where they are not as many."""
+    if len(a) != len(b):
+        raise Refusal(
+            f"{len(a)} cases against {len(b)} cannot be paired. Give both the same sizes and "
+            "dtypes (--size, --dtype), and name one function on either side."
+        )
+    return list(zip(a, b, strict=True))
+
+
+def in_turn(
+    make_a: Callable[[], Subject], make_b: Callable[[], Subject], effort: Effort
+) -> tuple[list[Row], Comparison]:
+    """Rounds of samples in turn, each of subjects made anew; the rows hold those of all rounds."""
+    host: list[Samples] = []
+    device: list[Samples] = []
+    checked = [0, 0]
+    watches: list[Watch] = []
+    a = b = None
+    with quiet():
+        for turn in range(effort.rounds):
+            a = b = None  # their memory is given back before others are made
+            if turn % 2 == 0:
+                a, b = make_a(), make_b()
+            else:
+                b, a = make_b(), make_a()
+            order = (a, b) if turn % 2 == 0 else (b, a)
+            for each in order:
+                each.warm_up(effort, again=turn > 0)
+            a.calls = b.calls = max(a.calls, b.calls)
+            watches = watches or [Watch(each.clock.device) for each in (a, b)]
+            _round(order, (a, b), effort, watches)
+            host.append((b.host, a.host))
+            if a.by_device and b.by_device:
+                device.append((b.device, a.device))
+            checked = [before + each.checked for before, each in zip(checked, (a, b), strict=True)]
+    assert a is not None
+    assert b is not None
+    for i, each in enumerate((b, a)):  # the last stand for all
+        each.host = [s for both in host for s in both[i]]
+        each.device = [s for both in device for s in both[i]]
+    a.checked, b.checked = checked
+    by_device = len(device) == effort.rounds
+    rounds = device if by_device else host
+    interval = _interval(rounds)
+    rows = [to_row(each, watch, effort) for each, watch in zip((a, b), watches, strict=True)]
+    names = told_apart(a.case.label, b.case.label, "A", "B")
+    clock = "device" if by_device else "host"
+    return rows, comparison(names, interval, effort.resolution, clock, interleaved=True)
+
+
+def _round(
+    order: tuple[Subject, Subject],
+    subjects: tuple[Subject, Subject],
+    effort: Effort,
+    watches: list[Watch],
+) -> None:
+    """Samples in turn until their ratio is known well enough, or this round's share is used up.
+
+    Strictly in turn: after itself, a case would find in the caches what it left there, and after
+    the other it would not.
+    """
+    a, b = subjects
+    start = perf_counter()
+    due = least = max(-(-effort.least // effort.rounds), 2)
+    most = max(effort.most // effort.rounds, least)
+    few = min(max(FEW // effort.rounds, 2), least)
+    wanted = 2 * effort.spread * effort.rounds**0.5  # the rounds' mean is known better than each
+    while True:
+        for watch in watches:
+            watch.look()
+        for each in order:
+            each.sample()
+        n, spent = len(a.host), perf_counter() - start
+        if n >= most or (spent >= effort.seconds / effort.rounds and n >= few):
+            break
+        if n >= due and spent >= 2 * LEAST_TOTAL_S / effort.rounds:
+            both = (b.device, a.device) if a.by_device and b.by_device else (b.host, a.host)
+            _, low, high = ratio_interval(*both, paired=True, resamples=500)
+            if n >= FEW and high - low <= wanted:
+                break
+            due = n + n // 4 + 1
+    a.finish()
+    b.finish()
+
+
+def _interval(rounds: list[Samples]) -> tuple[float, float, float]:
+    if len(rounds) == 1:
+        return ratio_interval(*rounds[0], paired=True)
+    return ratio_interval_of_rounds(rounds)
+
+
+def _as_case(value: Any, name: str) -> Case:
+    if isinstance(value, Case):
+        return value if value.name else replace(value, name=name)
+    return Case(value, getattr(value, "__name__", name))
