@@ -138,6 +138,14 @@ def test_numpy_row_is_complete() -> None:
     assert "GB/s" in shown
 
 
+def test_case_whose_parts_are_replaced() -> None:
+    case = perf.Case(lambda: 3, "three", bytes=8, check=3)
+    (row,) = perf.bench(case, name="another", size=5, **QUICK).rows
+    assert (row.case, row.size, row.bytes, row.correct) == ("another", 5, 8, True)
+    with pytest.raises(Refusal, match="wrong result"):
+        perf.bench(case, check=4, **QUICK)
+
+
 def test_numba_is_compiled_before_the_clock_runs() -> None:
     @numba.njit
     def total(values):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -30,6 +31,13 @@ class Device:
         self.begun_s = 0.0  # of work, by the device's own time
         self.done_s = 0.0
         self.used = False
+        self.current = 0  # of several, where events are recorded
+
+    @contextmanager
+    def number(self, index: int):
+        before, self.current = self.current, index
+        yield
+        self.current = before
 
     def launch(self, what: str, seconds: float) -> None:
         self.used = True
@@ -48,9 +56,11 @@ class Event:
 
     def record(self) -> None:
         self.device.log.append("event")
+        self.on = self.device.current
         self.at_s = self.device.begun_s
 
     def elapsed_time(self, later: Event) -> float:
+        assert self.on == later.on
         return (later.at_s - self.at_s) * 1e3
 
 
@@ -103,6 +113,10 @@ class OfNumba(Array):
     __module__ = "numba.cuda.cudadrv.devicearray"
 
 
+class NoDriver(RuntimeError):
+    pass
+
+
 @pytest.fixture
 def device(monkeypatch) -> Device:
     monkeypatch.setattr(environment_gpu, "find", lambda name: None)
@@ -131,6 +145,7 @@ def torch(device, monkeypatch):
         is_initialized=lambda: device.used,
         is_available=lambda: True,
         current_device=lambda: 1,
+        device=device.number,
     )
     monkeypatch.setitem(sys.modules, "torch", module)
     return module
@@ -144,10 +159,12 @@ def cupy(device, monkeypatch):
         is_hip=True,
         deviceSynchronize=device.synchronize,
         getDevice=lambda: 0,
+        CUDARuntimeError=NoDriver,
     )
     module.empty = lambda count, dtype: OfCupy(device)
     module.cuda = SimpleNamespace(
         runtime=runtime,
+        Device=device.number,
         Event=lambda: Event(device),
         get_elapsed_time=lambda a, b: a.elapsed_time(b),
     )
@@ -242,6 +259,27 @@ def test_idle_libraries_do_not_matter(torch, cupy, device) -> None:
     device.used = True
     assert clock_for(np.ones(3), "cpu").device == "cpu"
     assert clock_for(np.ones(3), None).device == "cuda:1"
+
+
+def test_cupy_without_a_driver_does_not_matter(cupy, device) -> None:
+    def pool():
+        raise NoDriver
+
+    cupy.get_default_memory_pool = pool
+    assert isinstance(clock_for(np.ones(3), None), HostClock)
+
+
+def test_events_are_recorded_on_the_device_that_works(torch, device) -> None:
+    seen = []
+
+    def launch():
+        seen.append(device.current)
+        return OfTorch(device, 3)
+
+    (row,) = perf.bench(launch, **QUICK).rows
+    assert row.device == "cuda:3"
+    assert {*seen[1:]} == {3}  # the first call shows where
+    assert device.current == 0
 
 
 def test_arrays_are_found_inside(cupy, device) -> None:

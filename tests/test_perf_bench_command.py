@@ -165,6 +165,9 @@ def test_case_that_cannot_be_made_or_imported(module, tmp_path) -> None:
         (("--command", "no-such-program-here x"), "There is no program no-such-program-here"),
         (("--command", "true", "--spread", "3"), "spread=3"),
         (("json:dumps", "--size", "3"), "takes no size"),
+        (("--command", "true", "--size", "3"), "--size and --dtype are for a case"),
+        (("--command", "true", "--device", "gpu"), "'gpu' is no device"),
+        (("json:dumps", "--vs", "json:dumps", "--rounds", "0"), "rounds=0"),
         (("json:dumps",), "dumps needs obj"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -42,17 +43,21 @@ def bench(
 ) -> Results:
     """Time a callable; one row of results, with the environment.
 
-    fn and what follows it: see `Case`, which may be given instead of it. spread, seconds,
-    warm_up_s and repeats (at least, at most): see `Effort`.
+    fn and what follows it: see `Case`. `fn` may be one, of which the rest then replaces parts.
+    spread, seconds, warm_up_s and repeats (at least, at most): see `Effort`.
 
     Refuses a callable that raises, a result that is wrong, a device that is lost. `print` shows
     the table, `save` writes JSON, `rows[0].host_s["median"]` is in seconds.
     """
-    called = name or getattr(fn, "__name__", None) or type(fn).__name__
-    case = fn if isinstance(fn, Case) else Case(
-        fn, called, bytes, flops, operations, check,
-        tolerance, inputs, size, dtype, about, device, flush,
-    )  # fmt: skip
+    given = {
+        "name": name, "bytes": bytes, "flops": flops, "operations": operations, "check": check,
+        "tolerance": tolerance or None, "inputs": inputs or None, "size": size, "dtype": dtype,
+        "about": about, "device": device, "flush": None if flush else False,
+    }  # fmt: skip
+    known: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if not isinstance(fn, Case):
+        fn = Case(fn, name=getattr(fn, "__name__", None) or type(fn).__name__)
+    case = replace(fn, **known)
     effort = Effort(spread, repeats[0], repeats[1], seconds, warm_up_s)
     row = measure(Subject(case), effort)
     return Results(case.name, environment_of([row]), [row])

@@ -87,6 +87,11 @@ def run(arguments: argparse.Namespace) -> None:
             "--check is for a --command, and a case was given. Give a case its check in the code: "
             "perf.Case(fn, check=...)."
         )
+    if arguments.command is not None and (arguments.size or arguments.dtype):
+        raise Refusal(
+            "--size and --dtype are for a case, and --command was given. Write them into the "
+            "command, or name a case as module:function."
+        )
     if arguments.case and arguments.case.endswith(".json"):
         _compare_saved(arguments)
         return
@@ -126,6 +131,7 @@ def _subjects(arguments: argparse.Namespace, which: str) -> list[Any]:
     """A maker of each subject, so that one case's arrays are gone when the next is made."""
     from dataclasses import replace
 
+    from ..device.names import check_device
     from .bench_program import program_case
     from .bench_subject import Subject
     from .cases import load, make
@@ -133,7 +139,8 @@ def _subjects(arguments: argparse.Namespace, which: str) -> list[Any]:
 
     if arguments.command is not None:
         check = load(arguments.check)[0] if arguments.check else None
-        return [lambda: Subject(program_case(which, check), CommandClock())]
+        device = check_device(arguments.device) if arguments.device else None
+        return [lambda: Subject(program_case(which, check), CommandClock(device))]
 
     def subject(build: Any) -> Subject:
         case = build()

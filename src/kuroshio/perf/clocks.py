@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
@@ -53,9 +54,12 @@ class HostClock:
 
 
 class CommandClock(HostClock):
-    """For a process, waited for."""
+    """For a process, waited for; `device` is where it works, if that is known."""
 
     boundary = "host clock, from the start of the process to its end"
+
+    def __init__(self, device: str | None = None) -> None:
+        self.device = device or "cpu"
 
 
 class _EventClock:
@@ -78,6 +82,10 @@ class _EventClock:
         self._scratch: Any = None
 
     def time(self, call: Callable[[], Any], calls: int, *, flush: bool, keep: bool) -> Sample:
+        with self._use():  # else events would be recorded in another device's stream
+            return self._time(call, calls, flush, keep)
+
+    def _time(self, call: Callable[[], Any], calls: int, flush: bool, keep: bool) -> Sample:
         self._flush(flush)
         self._synchronize()
         output = None
@@ -103,6 +111,9 @@ class _EventClock:
                 self._scratch = self._bytes(self._flush_bytes)
             self._overwrite(self._scratch)
 
+    def _use(self) -> AbstractContextManager[Any]:
+        raise NotImplementedError
+
     def _synchronize(self) -> None:
         raise NotImplementedError
 
@@ -121,10 +132,14 @@ class _EventClock:
 
 class CupyClock(_EventClock):
     def __init__(self, cupy: Any, index: int) -> None:
-        self._cuda, self._cupy = cupy.cuda, cupy
+        self._cuda, self._cupy, self._index = cupy.cuda, cupy, index
         facts = cupy.cuda.runtime.getDeviceProperties(index)
         kind = "hip" if cupy.cuda.runtime.is_hip else "cuda"
         super().__init__(kind, index, facts["name"].decode(), int(facts.get("l2CacheSize", 0)))
+
+    def _use(self) -> AbstractContextManager[Any]:
+        device: AbstractContextManager[Any] = self._cuda.Device(self._index)
+        return device
 
     def _synchronize(self) -> None:
         self._cuda.runtime.deviceSynchronize()
@@ -148,6 +163,10 @@ class TorchClock(_EventClock):
         facts = torch.cuda.get_device_properties(index)
         kind = "hip" if getattr(torch.version, "hip", None) else "cuda"
         super().__init__(kind, index, facts.name, int(getattr(facts, "L2_cache_size", 0)))
+
+    def _use(self) -> AbstractContextManager[Any]:
+        device: AbstractContextManager[Any] = self._torch.cuda.device(self._index)
+        return device
 
     def _synchronize(self) -> None:
         self._torch.cuda.synchronize(self._index)
@@ -251,8 +270,13 @@ def _at_work() -> Clock | None:
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if torch is not None and torch.cuda.is_initialized():
         return TorchClock(torch, int(torch.cuda.current_device()))
-    if cupy is not None and cupy.get_default_memory_pool().total_bytes():
-        return CupyClock(cupy, int(cupy.cuda.runtime.getDevice()))
+    if cupy is not None:
+        try:
+            used = cupy.get_default_memory_pool().total_bytes()
+        except cupy.cuda.runtime.CUDARuntimeError:  # no driver, no device
+            return None
+        if used:
+            return CupyClock(cupy, int(cupy.cuda.runtime.getDevice()))
     return None
 
 

@@ -10,6 +10,7 @@ import ctypes
 from functools import cache
 from typing import Any
 
+_UNKNOWN = 2**64 - 1  # memory of a process that the driver does not tell
 _SM, _MEMORY = 1, 2  # nvmlClockType
 # nvmlClocksThrottleReasons that say that the device is slower than it could be.
 THROTTLING = {
@@ -126,7 +127,7 @@ class Device:
         done = self._nvml.nvmlSystemGetDriverVersion(text, ctypes.c_uint(len(text)))
         return text.value.decode(errors="replace") if done == 0 else None
 
-    def _processes(self) -> list[dict[str, int]] | None:
+    def _processes(self) -> list[dict[str, int | None]] | None:
         call = getattr(self._nvml, "nvmlDeviceGetComputeRunningProcesses_v3", None)
         if call is None:
             return None
@@ -134,7 +135,10 @@ class Device:
         number = ctypes.c_uint(len(room))
         if call(self._handle, ctypes.byref(number), room) != 0:
             return None
-        return [{"pid": each.pid, "memory_bytes": each.used} for each in room[: number.value]]
+        return [
+            {"pid": each.pid, "memory_bytes": None if each.used == _UNKNOWN else each.used}
+            for each in room[: number.value]
+        ]
 
 
 def by_index(index: int) -> Device | None:
