@@ -301,6 +301,13 @@ def test_noisy_callable_is_unstable() -> None:
     assert "NO" in str(perf.Results("", {}, [row]))
 
 
+def test_scatter_is_noise_however_well_the_median_is_known() -> None:
+    rng = np.random.default_rng()
+    row = scripted(rng.uniform(0.7, 1.3, 2000), Effort(spread=0.1, most=400, warm_up_s=0))
+    assert row.uncertainty < 0.1
+    assert "noisy: times scatter by" in row.unstable_because
+
+
 def test_rare_long_calls_are_noise() -> None:
     row = scripted([1.0, 1.0, 1.0, 1.0, 3.0] * 12)
     assert "one call in ten takes 3.0 medians" in row.unstable_because
@@ -317,7 +324,7 @@ def test_drift_is_unstable(step, words) -> None:
 def test_what_gets_faster_is_not_warm() -> None:
     halves = accumulate(repeat(0.9), lambda a, b: a * b)
     subject = Subject(perf.Case(lambda: time.sleep(1e-4), "faster"), Scripted(halves))
-    row = measure(subject, Effort(most=30, seconds=0.1, warm_up_s=0.01))
+    row = measure(subject, Effort(most=30, seconds=0.1, warm_up_s=0.2))
     assert "not warm" in row.unstable_because
     assert "--warm-up" in row.unstable_because
 
@@ -433,6 +440,14 @@ def test_what_a_device_says_is_translated(problem, words) -> None:
         measure(subject, SHORT)
     assert "repeat 16" in str(refused.value)
     assert "\n" not in refused.value.message
+
+
+def test_no_device_at_all_is_not_called_lost() -> None:
+    def work():
+        raise RuntimeError("Found no NVIDIA driver on your system.")
+
+    with pytest.raises(Refusal, match="work needs a GPU, and there is none that works: Found no"):
+        perf.bench(work, **QUICK)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,10 @@ _FAILED = re.compile(
     r"|ECC error|illegal memory access|launch failure",
     re.IGNORECASE,
 )
+_NONE = re.compile(
+    r"InsufficientDriver|NoDevice|no CUDA-capable|no NVIDIA driver|no NVIDIA GPU|No HIP GPU",
+    re.IGNORECASE,
+)
 _OF_A_DRIVER = ("CUDARuntimeError", "CUDADriverError", "AcceleratorError", "XlaRuntimeError")
 _WARM_WINDOW = 3  # calls whose medians are compared
 
@@ -149,6 +153,12 @@ class Subject:
             return Refusal(
                 f"{self.case.label} ran out of memory in {when}: {text}. Give a smaller --size, or "
                 "end what else uses the memory; nothing that it timed is reported.",
+                traceback_of(problem),
+            )
+        if _NONE.search(text):
+            return Refusal(
+                f"{self.case.label} needs a GPU, and there is none that works: {text}. Check the "
+                "driver (nvidia-smi, rocm-smi), or let the case work on the processor.",
                 traceback_of(problem),
             )
         if name in _OF_A_DRIVER or _FAILED.search(text):
