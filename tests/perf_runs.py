@@ -1,14 +1,23 @@
-"""`kuroshio perf` in this process, with those of its commands that are there."""
+"""`kuroshio perf` in this process, with those of its commands that are there; a clock to script."""
 
 from __future__ import annotations
 
 import argparse
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from unittest import mock
 
 from cli_runs import Result, run_here
+from kuroshio import perf
 from kuroshio.perf import command_line
+from kuroshio.perf.bench_case import measure
+from kuroshio.perf.bench_effort import Effort
+from kuroshio.perf.bench_subject import Subject
+from kuroshio.perf.clocks import HostClock, Sample
+
+QUICK = {"seconds": 0.4, "warm_up_s": 0.2}  # of `bench`
+SHORT = Effort(most=60, warm_up_s=0)
 
 CASES = '''
 """Cases for tests."""
@@ -85,3 +94,20 @@ def write_cases(folder: Path, name: str) -> Path:
     path = folder / f"{name}.py"
     path.write_text(CASES, encoding="utf-8")
     return path
+
+
+class Scripted(HostClock):
+    """A clock that shows what it is told, whatever the callable takes."""
+
+    def __init__(self, times, device: str = "cpu") -> None:
+        self.times, self.device = iter(times), device
+
+    def time(self, call, calls, **_) -> Sample:
+        return Sample(next(self.times), None, (call(),))
+
+
+def scripted(times, effort: Effort = SHORT, case: perf.Case | None = None):
+    """A row of samples that take these seconds, after one call of warm-up."""
+    case = case or perf.Case(lambda: 1, name="scripted")
+    subject = Subject(case, Scripted(chain([1.0], times)))
+    return measure(subject, effort)

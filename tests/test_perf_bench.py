@@ -1,11 +1,10 @@
-"""Timing a callable: its statistics, the check of what was timed, the verdict, what is refused."""
+"""Timing a callable: the check of what was timed, what is refused, what is kept."""
 
 from __future__ import annotations
 
 import json
-import random
 import time
-from itertools import accumulate, chain, repeat
+from itertools import repeat
 
 import numba
 import numpy as np
@@ -15,103 +14,13 @@ from hypothesis import strategies as st
 
 from kuroshio import perf
 from kuroshio.errors import Refusal
-from kuroshio.perf import bench_watch, environment_gpu
 from kuroshio.perf.bench_case import measure
 from kuroshio.perf.bench_check import mismatch
 from kuroshio.perf.bench_effort import Effort
 from kuroshio.perf.bench_subject import Subject
-from kuroshio.perf.clocks import HostClock, Sample
 from kuroshio.perf.results import seconds_text
-from kuroshio.perf.statistics import drift, median_interval, ratio_interval, summary
-
-QUICK = {"seconds": 0.4, "warm_up_s": 0.2}
-SHORT = Effort(most=60, warm_up_s=0)
-TIMES = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=50)
-
-
-class Scripted(HostClock):
-    """A clock that shows what it is told, whatever the callable takes."""
-
-    def __init__(self, times, device: str = "cpu") -> None:
-        self.times, self.device = iter(times), device
-
-    def time(self, call, calls, **_) -> Sample:
-        return Sample(next(self.times), None, (call(),))
-
-
-def scripted(times, effort: Effort = SHORT, case: perf.Case | None = None):
-    """A row of samples that take these seconds, after one call of warm-up."""
-    case = case or perf.Case(lambda: 1, name="scripted")
-    subject = Subject(case, Scripted(chain([1.0], times)))
-    return measure(subject, effort)
-
-
-# Statistics
-
-
-def test_summary_by_hand() -> None:
-    assert summary([4, 1, 2, 3, 100]) == {
-        "median": 3,
-        "p90": pytest.approx(61.6),
-        "min": 1,
-        "mad": 1,
-    }
-
-
-@given(TIMES, st.floats(0.1, 10))
-def test_summary_scales_and_is_in_order(samples, factor) -> None:
-    facts, scaled = summary(samples), summary([factor * each for each in samples])
-    assert facts["min"] <= facts["median"] <= facts["p90"] <= max(samples)
-    for key, value in facts.items():
-        assert scaled[key] == pytest.approx(factor * value, rel=1e-9, abs=1e-12 * max(samples))
-
-
-@pytest.mark.parametrize("samples", [[], [1.0, float("nan")], [[1.0]]])
-def test_summary_of_no_numbers_is_an_error(samples) -> None:
-    with pytest.raises(ValueError, match="samples are finite numbers"):
-        summary(samples)
-
-
-def test_median_interval_is_exact() -> None:
-    assert median_interval([1, 2, 3, 4, 5]) is None  # 1 - 2/2**5 is less than 95 %
-    assert median_interval([6, 1, 5, 2, 4, 3]) == (1, 6)
-    assert median_interval(range(1, 31)) == (10, 21)  # from the tables of the sign test
-    low, high = median_interval(range(5000))
-    assert high - low == pytest.approx(1.96 * 5000**0.5, abs=3)
-
-
-def test_ratio_intervals_cover_the_truth_as_often_as_they_say() -> None:
-    rng = np.random.default_rng()
-    missed = {True: 0, False: 0}
-    for _ in range(150):
-        a, b = rng.lognormal(0, 0.1, (2, 60))
-        common = rng.lognormal(0, 0.3, 60)  # what slows both of a pair
-        for paired, by in ((True, common), (False, 1.0)):
-            ratio, low, high = ratio_interval(1.3 * a * by, b * by, paired=paired, resamples=600)
-            assert low <= ratio <= high
-            missed[paired] += not low <= 1.3 <= high
-    assert max(missed.values()) <= 10  # of 150, where 1 % is 1.5
-
-
-def test_ratio_interval_says_which_is_longer() -> None:
-    ratio, low, high = ratio_interval([2.0, 2.1, 2.0], [1.0, 1.0, 1.0])
-    assert ratio == 2
-    assert 1.9 < low <= ratio <= high < 2.2
-
-
-@pytest.mark.parametrize(("a", "b"), [([1], [1, 2]), ([1, 2, 3], [1, 2]), ([0, 1], [1, 2])])
-def test_ratio_of_too_little_is_an_error(a, b) -> None:
-    with pytest.raises(ValueError, match="samples"):
-        ratio_interval(a, b, paired=True)
-
-
-def test_drift_is_seen_and_chance_is_not() -> None:
-    rng = np.random.default_rng()
-    rising = np.linspace(1, 1.3, 60) + rng.normal(0, 0.01, 60)
-    assert 0.15 < drift(rising) < 0.25
-    assert drift(rising[::-1]) < -0.1
-    assert sum(drift(rng.lognormal(0, 0.2, 60)) != 0 for _ in range(100)) <= 3
-
+from kuroshio.perf.statistics import summary
+from perf_runs import QUICK, SHORT, Scripted, scripted
 
 # What is measured
 
@@ -281,120 +190,6 @@ def test_any_change_beyond_the_tolerance_is_seen(values, data) -> None:
     got[data.draw(st.integers(0, len(values) - 1))] += 1 + np.abs(expected).max()
     assert mismatch(got, expected, 0.0)
     assert mismatch(got, expected, 0.99)
-
-
-# Whether it is stable
-
-
-def test_quiet_samples_are_stable() -> None:
-    rng = np.random.default_rng()
-    row = scripted(rng.normal(1, 0.005, 60))
-    assert row.stable, row.unstable_because
-    assert row.unstable_because is None
-
-
-def test_noisy_callable_is_unstable() -> None:
-    (row,) = perf.bench(lambda: time.sleep(random.choice((0.001, 0.004))), **QUICK).rows
-    assert not row.stable
-    assert "noisy" in row.unstable_because
-    assert "end other work" in row.unstable_because
-    assert "NO" in str(perf.Results("", {}, [row]))
-
-
-def test_scatter_is_noise_however_well_the_median_is_known() -> None:
-    rng = np.random.default_rng()
-    row = scripted(rng.uniform(0.7, 1.3, 2000), Effort(spread=0.1, most=400, warm_up_s=0))
-    assert row.uncertainty < 0.1
-    assert "noisy: times scatter by" in row.unstable_because
-
-
-def test_rare_long_calls_are_noise() -> None:
-    row = scripted([1.0, 1.0, 1.0, 1.0, 3.0] * 12)
-    assert "one call in ten takes 3.0 medians" in row.unstable_because
-
-
-@pytest.mark.parametrize(("step", "words"), [(1.01, "longer"), (1 / 1.01, "less")])
-def test_drift_is_unstable(step, words) -> None:
-    times = accumulate(repeat(step, 60), lambda a, b: a * b)
-    row = scripted(times)
-    assert "drifting: the last third takes" in row.unstable_because
-    assert words in row.unstable_because
-
-
-def test_what_gets_faster_is_not_warm() -> None:
-    halves = accumulate(repeat(0.9), lambda a, b: a * b)
-    subject = Subject(perf.Case(lambda: time.sleep(1e-4), "faster"), Scripted(halves))
-    row = measure(subject, Effort(most=30, seconds=0.1, warm_up_s=0.2))
-    assert "not warm" in row.unstable_because
-    assert "--warm-up" in row.unstable_because
-
-
-def test_too_few_repeats_are_not_stable() -> None:
-    row = scripted(repeat(1.0), Effort(least=2, most=4, warm_up_s=0))
-    assert row.repeats == 4
-    assert "only 4 repeats" in row.unstable_because
-
-
-class Gpu:
-    """A device whose clock and throttling are told."""
-
-    def __init__(self, clocks, reasons=()) -> None:
-        self.clocks, self.reasons = iter(clocks), list(reasons)
-
-    def clock_mhz(self):
-        return next(self.clocks)
-
-    def throttling(self):
-        return self.reasons
-
-    def now(self):
-        return {"processes": [{"pid": 1}, {"pid": 2}]}
-
-
-@pytest.mark.parametrize(
-    ("clocks", "reasons", "words"),
-    [
-        (repeat(1980), ["heat (hardware)"], "throttled: heat (hardware) in "),
-        (chain([1980], repeat(1200)), [], "throttled: its clock went between 1980 and 1200 MHz"),
-        (repeat(1980), [], None),
-    ],
-)
-def test_throttling_that_is_seen_is_told(monkeypatch, clocks, reasons, words) -> None:
-    monkeypatch.setattr(environment_gpu, "find", lambda name: Gpu(clocks, reasons))
-    monkeypatch.setattr(bench_watch, "_EVERY_S", 0.0)
-    subject = Subject(perf.Case(lambda: 1, "x"), Scripted(repeat(1.0), device="cuda:0"))
-    row = measure(subject, SHORT)
-    if words is None:
-        assert row.stable, row.unstable_because
-    else:
-        assert words in row.unstable_because
-        assert "lock clocks" in row.unstable_because
-    assert row.watched["looks"] > 20
-
-
-def test_container_limit_is_throttling(monkeypatch, tmp_path) -> None:
-    stat = tmp_path / "cpu.stat"
-    stat.write_text("nr_periods 5\nnr_throttled 2\n")
-    monkeypatch.setattr(bench_watch, "_CGROUP", stat)
-
-    def work():
-        stat.write_text("nr_periods 9\nnr_throttled 6\n")
-
-    row = scripted(repeat(1.0), case=perf.Case(work, "limited"))
-    # The warm-up writes, too: what counts is before and after the samples.
-    assert row.stable
-    stat.write_text("nr_throttled 2\n")
-    watch = bench_watch.Watch("cpu")
-    work()
-    assert "limit of processor time stopped it 4 times" in watch.throttled()
-
-
-def test_other_processes_are_named_as_the_cause(monkeypatch) -> None:
-    monkeypatch.setattr(environment_gpu, "find", lambda name: Gpu(repeat(1980)))
-    monkeypatch.setattr(bench_watch, "load", lambda: 99.0)
-    watch = bench_watch.Watch("cuda:0")
-    assert "load 99 on" in watch.company()
-    assert "2 processes on cuda:0" in watch.company()
 
 
 # What is refused

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from kuroshio import perf
+from kuroshio.device import cuda
+from kuroshio.device.gpu import GpuError
 from kuroshio.errors import Refusal
 from kuroshio.perf import environment_gpu
 from kuroshio.perf.bench_effort import Effort
@@ -336,3 +338,33 @@ def test_ab_of_kernels_is_by_the_devices_clock(torch, device) -> None:
 def test_environment_names_a_device_that_the_driver_hides(torch, device) -> None:
     results = perf.bench(kernel(device, OfTorch), **QUICK)
     assert results.environment["gpus"] == {"cuda:0": {"model": "H200"}}
+
+
+@pytest.mark.gpu
+def test_on_a_real_device() -> None:
+    """A copy through CuPy: both clocks, the driver's facts, and a rate that a memory can have."""
+    try:
+        name = cuda.first().name
+    except GpuError as why:
+        pytest.skip(why.what)
+    import cupy
+
+    source = cupy.arange(64 << 20, dtype="float32")
+    target = cupy.empty_like(source)
+
+    def copy():
+        cupy.copyto(target, source)
+        return target
+
+    results = perf.bench(
+        copy, bytes=2 * source.nbytes, check=lambda output: bool((output == source).all())
+    )
+    (row,) = results.rows
+    assert row.device == name
+    assert row.correct
+    assert 30e9 < row.bytes / row.device_s["median"] < 20e12
+    assert row.host_s["median"] > 0.9 * row.device_s["median"]
+    assert results.environment["gpus"][name]["model"]
+    _, found = perf.versus(copy, copy)
+    assert not found.differ, found
+    assert found.clock == "device"
