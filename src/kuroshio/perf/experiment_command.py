@@ -90,6 +90,9 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--command", metavar="COMMAND", help="or a command that prints such JSON")
     parser.add_argument("--old-command", metavar="COMMAND", help="the same without the change")
     parser.add_argument(
+        "--incorrect", metavar="WHY", help="or only this: the output is wrong, as perf bench said"
+    )
+    parser.add_argument(
         "--repeats", type=int, metavar="N", help="run commands N times, in turns (default 7)"
     )
     parser.add_argument(
@@ -198,6 +201,8 @@ def _measured(arguments: argparse.Namespace, record: Record) -> Result:
     from .experiments import incorrect, measure, passes, read, result_of
     from .experiments.commands import REPEATS
 
+    if arguments.incorrect:
+        return incorrect(record, arguments.incorrect)
     sources = [s for s in (arguments.new, arguments.old, arguments.command) if s]
     if arguments.check:
         passed, words = passes(arguments.check)
@@ -226,12 +231,12 @@ def _measured(arguments: argparse.Namespace, record: Record) -> Result:
 
 
 def _check_sources(arguments: argparse.Namespace) -> None:
-    if bool(arguments.new) == bool(arguments.command):
+    if sum(map(bool, (arguments.new, arguments.command, arguments.incorrect))) != 1:
         raise Refusal(
-            "Give what was measured: --new FILE (with --old FILE for a ratio), or --command "
-            "COMMAND (with --old-command COMMAND)."
+            "Give what was measured, in one way: --new FILE (with --old FILE for a ratio), or "
+            "--command COMMAND (with --old-command COMMAND), or --incorrect WHY."
         )
-    if (arguments.old and arguments.command) or (arguments.old_command and arguments.new):
+    if (arguments.old and not arguments.new) or (arguments.old_command and not arguments.command):
         raise Refusal(
             "Files and commands are not mixed: --new with --old, --command with --old-command."
         )

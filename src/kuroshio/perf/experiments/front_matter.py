@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from ...errors import Refusal
+from .json_path import MOST
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?")
 _KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)\s*(?:=|\.)""")
@@ -55,7 +56,11 @@ class Table:
 
     def number(self, key: str, required: bool = True) -> Any:
         value = self._take(key, (int, float), "a number", required)
-        return None if value is None else float(value)
+        if value is None:
+            return None
+        if not abs(value) < MOST:
+            raise self.wrong(key, f"it is {str(value)[:20]}; it must be a finite number")
+        return float(value)
 
     def whole(self, key: str, required: bool = True) -> Any:
         return self._take(key, int, "a whole number", required)
@@ -67,6 +72,10 @@ class Table:
         value = self._take(key, datetime, "a time such as 2026-01-31T12:00:00Z", True)
         if value.tzinfo is None:
             raise self.wrong(key, f"the time {value} has no zone: add Z (for UTC) or +02:00")
+        try:
+            value.astimezone(UTC)
+        except OverflowError as error:
+            raise self.wrong(key, f"the time {value} is out of range") from error
         return value
 
     def words(self, key: str) -> list[str]:

@@ -35,6 +35,12 @@ def contradiction(prediction: Prediction, result: Result) -> str | None:
     """What of a result's verdict does not follow from its own numbers, or None."""
     if (result.correct == NO) != (result.verdict == NOT_JUDGED):
         return f"it is {result.verdict!r}, but correct is {result.correct!r}"
+    if result.verdict != NOT_JUDGED and result.value is None:
+        return f"it is {result.verdict!r}, but there is no value"
+    if (result.low is None) != (result.high is None) or (
+        result.low is not None and result.high is not None and result.low > result.high
+    ):
+        return f"low is {result.low} and high {result.high}: the interval needs both, in order"
     if result.verdict not in DECIDED:
         return None if result.because else f"it is {result.verdict!r}, but because is missing"
     if result.low is None or result.high is None:

@@ -13,7 +13,7 @@ from .judging import judge, moved
 from .prediction import RATIO, VALUE, Prediction
 from .record import NO, NOT_CHECKED, NOT_JUDGED, UNDECIDED, YES, Record, Result, now
 from .sealing import require_whole
-from .sides import LEVEL, Document, Side, is_bench, side_of
+from .sides import LEVEL, NEW, OLD, Document, Side, is_bench, side_of
 
 _TWO = 1 - (1 - LEVEL) / 2  # of each of two intervals that hold together with LEVEL
 
@@ -40,8 +40,9 @@ def result_of(
 ) -> Result:
     """What documents say of a sealed record's prediction.
 
-    `new` and `old` are a bench result each, or repeats of another program's JSON; without `old`
-    the only bench result holds both (an A/B). `checked`: a check of correctness has passed.
+    `new` and `old` are a bench result each, or repeats of another program's JSON. Without `old`
+    the only bench result holds both (`bench OLD --vs NEW`); in which order does not matter if
+    the prediction picks a row for each. `checked`: a check of correctness has passed.
     `paired`: new[i] and old[i] were measured one after the other.
 
     Refuses documents in which the figure is not found, results of differing environments, and a
@@ -49,7 +50,8 @@ def result_of(
     """
     prediction = _open(record)
     assert record.seal
-    if not old and prediction.compare == RATIO:
+    both = not old and prediction.compare == RATIO
+    if both:
         if not is_bench(new[0].data):
             raise Refusal("The prediction is a ratio: give the old measurement, too.")
         old, paired = new, True
@@ -58,10 +60,13 @@ def result_of(
     _require_order(new, record.seal.at)
     _require_same_environment([*new, *old])
     figure = _path(prediction, json_path)
-    fresh = side_of(new, figure, prediction.new, correct_path)
+    halves = (NEW, OLD) if both and not prediction.old else (None, None)
+    fresh = side_of(new, figure, prediction.new, correct_path, halves[0])
     sides = [fresh]
     if old:
-        sides.append(side_of(old, figure, prediction.old or prediction.new, correct_path))
+        rows = prediction.old or prediction.new
+        sides.append(side_of(old, figure, rows, correct_path, halves[1]))
+        _require_alike(prediction, *sides)
     facts: dict[str, Any] = {
         "at": now(),
         "seal": record.seal.sha256,
@@ -73,10 +78,12 @@ def result_of(
     if facts["correct"] == NO:
         return Result(verdict=NOT_JUDGED, because="the output is not correct", **facts)
     measured = _ratio(prediction, fresh, sides[1], paired) if old else _value(prediction, fresh)
-    return _judged(prediction, measured, sides, facts)
+    unstable = [f"{side.facts.get('case')}: {side.unstable}" for side in sides if side.unstable]
+    facts["unstable"] = "; ".join(unstable) or None
+    return _judged(prediction, measured, facts, interleaved=paired and len(sides) == 2)
 
 
-def incorrect(record: Record, because: str, sources: Sequence[str]) -> Result:
+def incorrect(record: Record, because: str, sources: Sequence[str] = ()) -> Result:
     """The result of a change whose output is not correct: nothing of it is judged."""
     _open(record)
     assert record.seal
@@ -101,15 +108,15 @@ def _open(record: Record) -> Prediction:
 
 
 def _judged(
-    prediction: Prediction, measured: Figure, sides: list[Side], facts: dict[str, Any]
+    prediction: Prediction, measured: Figure, facts: dict[str, Any], interleaved: bool
 ) -> Result:
-    unstable = [side.unstable for side in sides if side.unstable]
+    """By the interval; not if unstable, unless what passes fell on both sides in turn."""
     interval = measured.interval
     verdict, because = UNDECIDED, None
     if interval is None:
         because = measured.why_none
-    elif unstable:
-        because = f"the measurement is not stable: {'; '.join(dict.fromkeys(unstable))}"
+    elif facts["unstable"] and not interleaved:
+        because = "the measurement is not stable"
     else:
         verdict = judge(prediction, *interval)
         if verdict == UNDECIDED:
@@ -150,20 +157,28 @@ def _ratio(prediction: Prediction, new: Side, old: Side, paired: bool) -> Figure
         pairs = tuple(a / b for a, b in zip(new.samples, old.samples, strict=True))
         side = Side(float(median(pairs)), YES, pairs)
         return Figure(side.value, side.interval(), "ratios of pairs, 95 %", _no_interval([side]))
-    if new.samples and old.samples and new.quantile == 0.5 and "values" not in new.facts:
-        from ..statistics import ratio_interval
-
-        ratio, low, high = ratio_interval(
-            new.samples, old.samples, paired=paired and alike, level=LEVEL
-        )
-        how = "bootstrap of pairs, 95 %" if paired and alike else "bootstrap of medians, 95 %"
-        return Figure(ratio, (low, high), how)
+    measured = min(len(new.samples), len(old.samples)) > 1 and "values" not in new.facts
+    if measured and new.quantile == 0.5:
+        return _as_bench(new, old, paired and alike)
     apart = [side.interval(_TWO) for side in (new, old)]
     if apart[0] is None or apart[1] is None:
         return Figure(ratio, None, "", _no_interval([new, old]))
     divided = _divided(apart[0], apart[1])
     why = "the old figure's interval holds 0"
     return Figure(ratio, divided, "quotient of two intervals, 95 % together", why)
+
+
+def _as_bench(new: Side, old: Side, paired: bool) -> Figure:
+    """The interval that bench itself gives, for the two must not disagree."""
+    from ..bench_effort import Effort
+    from ..statistics import LEVEL as BENCH_LEVEL
+    from ..statistics import ratio_interval
+
+    ratio, low, high = ratio_interval(new.samples, old.samples, paired=paired)
+    apart = Effort.resolution
+    what = "pairs" if paired else "medians"
+    how = f"bootstrap of {what}, {BENCH_LEVEL:.0%}, widened by {apart:.0%}"
+    return Figure(ratio, (low * (1 - apart), high * (1 + apart)), how)
 
 
 def _divided(new: tuple[float, float], old: tuple[float, float]) -> tuple[float, float] | None:
@@ -217,6 +232,18 @@ def _time_of(data: Any) -> datetime | None:
     except (KeyError, TypeError, ValueError):
         return None
     return time if time.tzinfo else None
+
+
+def _require_alike(prediction: Prediction, new: Side, old: Side) -> None:
+    """One device and one kind of clock, unless the prediction is about another device."""
+    if "device" in {*prediction.new, *prediction.old}:
+        return
+    for what in ("device", "boundary"):
+        if new.facts.get(what) != old.facts.get(what):
+            raise Refusal(
+                f"The {what} of the new result is {new.facts.get(what)!r} and of the old one "
+                f"{old.facts.get(what)!r}. Compare results of one device and one kind of clock."
+            )
 
 
 def _require_same_environment(documents: Sequence[Document]) -> None:

@@ -52,6 +52,7 @@ class Result:
 
     `value` lies in `low`..`high` with 95 % confidence, or these are None: why, says `because`.
     `moved` is the direction in which the figure went: "down", "up" or "no difference shown".
+    `unstable`: why bench called a side unstable.
     `new` and `old` hold the figures of each side. `seal` is the hash that was valid then.
     """
 
@@ -64,6 +65,7 @@ class Result:
     low: float | None = None
     high: float | None = None
     moved: str | None = None
+    unstable: str | None = None
     how: str | None = None
     sources: tuple[str, ...] = ()
     new: Mapping[str, Any] = field(default_factory=dict)

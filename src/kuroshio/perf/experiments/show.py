@@ -14,11 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ...messages import printable
-from .record import CONFIRMED, NOT_JUDGED, REFUTED, SECTIONS, Record
+from .record import CONFIRMED, NOT_CHECKED, NOT_JUDGED, REFUTED, SECTIONS, Record
 from .sealing import broken
 from .steps import sentence
 
 _COLOURS = {CONFIRMED: "green", REFUTED: "red", NOT_JUDGED: "red"}
+_WIDE, _CELL = 240, 30
 Broken = tuple[str, str]  # a file's name, and why it cannot be read
 
 
@@ -27,6 +28,8 @@ class Output(Console):
 
     def __init__(self) -> None:
         super().__init__(highlight=False, markup=False, emoji=False)
+        if not self.is_terminal:  # a line stays a line, for grep
+            self.width = _WIDE
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -63,27 +66,20 @@ def print_json(facts: Any) -> None:
 def show_trail(records: Sequence[Record], unreadable: Sequence[Broken]) -> None:
     """A line an experiment, failures included."""
     table = Table()
-    for name in ("no.", "experiment", "predicted", "measured", "correct", "verdict", "conclusion"):
+    for name in ("no.", "experiment", "predicted", "measured", "verdict", "conclusion"):
         table.add_column(name, justify="right" if name == "no." else "left")
     for record in records:
-        last = record.results[-1] if record.results else None
-        verdict = record.verdict or record.state
-        if broken(record):
-            verdict = f"{verdict}; changed after it was sealed"
-        elif len(record.results) > 1:
-            verdict = f"{verdict} (measured {len(record.results)} times)"
         follows = f" (follows {record.follows})" if record.follows else ""
         table.add_row(
             str(record.number or ""),
             _text(record.title + follows),
             _text(str(record.prediction or "")),
             _measured(record),
-            last.correct if last else "",
-            Text(verdict, style="red" if broken(record) else _COLOURS.get(verdict, "")),
+            _verdict(record),
             record.conclusion.decision if record.conclusion else "",
         )
     for name, _ in unreadable:
-        table.add_row("", _text(name), "", "", "", Text("cannot be read", style="red"), "")
+        table.add_row("", _text(name), "", "", Text("cannot be read", style="red"), "")
     Output().print(table)
 
 
@@ -105,22 +101,23 @@ def show_record(record: Record) -> None:
         output.say(sentence(record, result))
         if result.new:
             output.print(_sides(result.new, result.old))
+        if result.unstable:
+            output.say(f"not stable: {result.unstable}")
+        for text in _long(result.new, result.old):
+            output.say(text)
         for source in result.sources:
             output.say(f"from {source}")
     for section in SECTIONS:
         if record.prose(section) and section != "result":
             output.print()
             output.print(Text(section.capitalize(), style="bold"))
-            output.print(Markdown(printable_lines(record.prose(section))))
+            text = "\n".join(map(printable, record.prose(section).split("\n")))
+            output.print(Markdown(text) if output.is_terminal else Text(text))
     if changes := broken(record):
         output.print()
         output.print(
             Text(printable(f"Changed after it was sealed: {'; '.join(changes)}"), style="red")
         )
-
-
-def printable_lines(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
 
 
 def _head(record: Record) -> list[tuple[str, str]]:
@@ -134,6 +131,23 @@ def _head(record: Record) -> list[tuple[str, str]]:
     if record.conclusion:
         head.append(("concluded", f"{_day(record.conclusion.at)}: {record.conclusion.decision}"))
     return head
+
+
+def _verdict(record: Record) -> Text:
+    if not record.results:
+        words = [record.state]
+    elif record.verdict == NOT_JUDGED:
+        words = ["not correct"]
+    else:
+        words = [str(record.verdict)]
+        if record.results[-1].correct == NOT_CHECKED:
+            words.append("not checked")
+    if len(record.results) > 1:
+        words.append(f"measured {len(record.results)} times")
+    if changed := bool(broken(record)):
+        words.append("changed after it was sealed")
+    style = "red" if changed else _COLOURS.get(record.verdict or "", "")
+    return Text(", ".join(words), style=style)
 
 
 def _measured(record: Record) -> str:
@@ -151,9 +165,24 @@ def _sides(new: Any, old: Any) -> Table:
     if old:
         table.add_column("old", justify="right")
     for key in dict.fromkeys([*new, *old]):
+        if _is_long(new.get(key)) or _is_long(old.get(key)):
+            continue
         row = [_text(key), _text(_shown(new.get(key)))]
         table.add_row(*row, *([_text(_shown(old.get(key)))] if old else []))
     return table
+
+
+def _long(new: Any, old: Any) -> list[str]:
+    """What does not fit a table: once if it is the same of both sides."""
+    lines = []
+    for key in dict.fromkeys([*new, *old]):
+        values = dict.fromkeys(str(side[key]) for side in (new, old) if _is_long(side.get(key)))
+        lines += [f"{key}: {value}" for value in values]
+    return lines
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, str) and len(value) > _CELL
 
 
 def _shown(value: Any) -> str:
@@ -171,6 +200,4 @@ def _day(time: datetime) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(type(value).__name__)
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -16,11 +16,20 @@ from .record import NO, NOT_CHECKED, YES
 
 RESULT_SCHEMA = "kuroshio.perf.result/1"
 LEVEL = 0.95
-# Figures of a row whose samples are in the row, and which quantile of them they are.
-_QUANTILES = {"host_s.median": 0.5, "host_s.p90": 0.9}
+# Figures of a row whose samples are in the row: where, and which quantile of them they are.
+_SAMPLES = {
+    "host_s.median": ("samples_s", 0.5),
+    "host_s.p90": ("samples_s", 0.9),
+    "device_s.median": ("device_samples_s", 0.5),
+    "device_s.p90": ("device_samples_s", 0.9),
+}
+OLD, NEW = 0, 1  # of an A/B: its rows are A, B, A, B, ...
 _NORMAL_MAD = 1.4826  # a normal distribution's standard deviation is so many times its MAD
 _OF_MEDIAN = 1.2533  # and a median's standard error so many times a mean's
-_FACTS = (*ROW_KEYS, "repeats", "boundary", "bytes", "flops", "operations", "registers")
+_FACTS = (
+    *(*ROW_KEYS, "repeats", "boundary", "caches", "bytes", "flops", "operations"),
+    *("threshold", "checked", "registers"),
+)
 
 
 @dataclass(frozen=True)
@@ -55,15 +64,22 @@ class Side:
 
 
 def side_of(
-    documents: Sequence[Document], figure: str, rows: Mapping[str, Any], correct_path: str | None
+    documents: Sequence[Document],
+    figure: str,
+    rows: Mapping[str, Any],
+    correct_path: str | None = None,
+    half: int | None = None,
 ) -> Side:
-    """A side from one bench result, or from one or more plain JSON documents (repeats)."""
+    """A side from one bench result, or from one or more plain JSON documents (repeats).
+
+    `half`: it is the OLD or the NEW one of an A/B.
+    """
     if is_bench(documents[0].data):
         if len(documents) > 1:
             raise Refusal(
                 "Several bench results were given for one side; give one: its repeats are inside."
             )
-        return _bench_side(documents[0], figure, rows)
+        return _bench_side(documents[0], figure, rows, half)
     if rows:
         raise Refusal(
             f"{documents[0].name} is no result of kuroshio perf bench, but the prediction picks a "
@@ -119,21 +135,24 @@ def quantile_interval(
     return values[low], values[high]
 
 
-def _bench_side(document: Document, figure: str, rows: Mapping[str, Any]) -> Side:
-    row = _row(document, rows)
+def _bench_side(
+    document: Document, figure: str, wanted: Mapping[str, Any], half: int | None
+) -> Side:
+    row = _row(document, wanted, half)
     try:
         value = number_at(row, figure)
     except Refusal as refusal:
         raise Refusal(f"{document.name}, {_row_name(row)}: {refusal.message}") from refusal
     clock = row.get(figure.partition(".")[0])
     facts = {**(clock if isinstance(clock, dict) else {}), **{key: row.get(key) for key in _FACTS}}
-    samples = _samples(document, row) if figure in _QUANTILES else ()
+    where, quantile = _SAMPLES.get(figure, ("", 0.5))
+    samples = _samples(document, row, where) if where else ()
     correct = row.get("correct")
     return Side(
         value=value,
         correct=NOT_CHECKED if correct is None else YES if correct is True else NO,
         samples=samples,
-        quantile=_QUANTILES.get(figure, 0.5),
+        quantile=quantile,
         error=None if samples else _standard_error(figure, clock, row.get("repeats")),
         unstable=None
         if row.get("stable", True)
@@ -146,23 +165,25 @@ def _writable(fact: Any) -> bool:
     return isinstance(fact, str | int) or (isinstance(fact, float) and math.isfinite(fact))
 
 
-def _samples(document: Document, row: dict[str, Any]) -> tuple[float, ...]:
-    samples = row.get("samples_s") or []
+def _samples(document: Document, row: dict[str, Any], where: str) -> tuple[float, ...]:
+    samples = row.get(where) or []
     numbers = isinstance(samples, list) and all(
         isinstance(sample, int | float) and 0 < sample < math.inf for sample in samples
     )
     if not numbers:
         raise Refusal(
-            f"{document.name}, {_row_name(row)}: samples_s is no list of positive numbers. Measure "
+            f"{document.name}, {_row_name(row)}: {where} is no list of positive numbers. Measure "
             "again with kuroshio perf bench."
         )
     return tuple(samples)
 
 
-def _row(document: Document, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _row(document: Document, wanted: Mapping[str, Any], half: int | None) -> dict[str, Any]:
     rows = document.data.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Refusal(f"{document.name} has no rows; measure again with kuroshio perf bench.")
+    if half is not None:
+        rows = rows[half::2]
     fits = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
     if len(fits) == 1:
         return fits[0]

@@ -77,16 +77,17 @@ def concluded(record: Record, decision: str, reason: str) -> Record:
 def sentence(record: Record, result: Result) -> str:
     """A result in words."""
     if result.verdict == NOT_JUDGED:
-        return f"Not correct, so not judged: {result.because}."
+        return f"Not correct, so not judged: {str(result.because).rstrip('.')}."
     figure = record.prediction.figure if record.prediction else "figure"
     ratio = "new/old " if result.old else ""
     interval = "" if result.low is None else f" ({result.low:.4g} to {result.high:.4g})"
     because = f", because {result.because}" if result.because else ""
+    unstable = "; a side was not stable" if result.unstable else ""
     correct = "correct" if result.correct == "yes" else "correctness not checked"
     expected = record.prediction.range if record.prediction else ""
     return (
         f"{figure} {ratio}{result.value:.4g}{interval}, predicted {expected}: {result.verdict}"
-        f"{_direction(record, result)}{because}; {correct}."
+        f"{_direction(record, result)}{because}; {correct}{unstable}."
     )
 
 

@@ -85,6 +85,8 @@ def _front(lines: list[str], name: str) -> Table:
         line = int(found[1]) + 1 if found else len(lines) + 1
         what = re.sub(r" *\(at .*\)$", "", what)
         raise _wrong(name, line, f"this is not TOML: {what}") from None
+    except (RecursionError, ValueError) as error:  # nested without end, a number without end
+        raise _wrong(name, 2, f"this is not TOML: {error}") from None
     return Table(values, lines_of(lines, first=2), name)
 
 
@@ -207,6 +209,7 @@ def _result(table: Table) -> Result:
         low=table.number("low", required=False),
         high=table.number("high", required=False),
         moved=table.word("moved", required=False),
+        unstable=table.word("unstable", required=False),
         how=table.word("how", required=False),
         sources=tuple(table.words("sources")),
         new=table.raw("new"),
