@@ -32,6 +32,7 @@ def bench(
     inputs: Sequence[tuple[Any, ...]] = (),
     size: int | None = None,
     dtype: str | None = None,
+    about: str | None = None,
     device: str | None = None,
     flush: bool = True,
     spread: float = Effort.spread,
@@ -50,7 +51,7 @@ def bench(
     called = name or getattr(fn, "__name__", None) or type(fn).__name__
     case = fn if isinstance(fn, Case) else Case(
         fn, called, bytes, flops, operations, check,
-        tolerance, inputs, size, dtype, device, flush,
+        tolerance, inputs, size, dtype, about, device, flush,
     )  # fmt: skip
     effort = Effort(spread, repeats[0], repeats[1], seconds, warm_up_s)
     row = measure(Subject(case), effort)
@@ -85,10 +86,12 @@ def to_row(subject: Subject, watch: Watch, effort: Effort) -> Row:
     case, because = subject.case, unstable_because(subject, watch, effort)
     return Row(
         case=case.name, size=case.size, dtype=case.dtype, device=subject.clock.device,
+        model=subject.clock.model,
         repeats=len(subject.host), host_s=summary(subject.host),
         device_s=summary(subject.device) if subject.device else None,
         boundary=subject.clock.boundary, bytes=case.bytes, flops=case.flops,
-        operations=case.operations, correct=True if subject.checked else None,
+        operations=case.operations,
+        about=case.about, correct=True if subject.checked else None,
         stable=because is None, unstable_because=because, samples_s=list(subject.host),
         device_samples_s=list(subject.device) or None, threshold=threshold(case),
         checked=subject.checked, calls_a_sample=subject.calls, caches=_caches(subject),
@@ -98,13 +101,13 @@ def to_row(subject: Subject, watch: Watch, effort: Effort) -> Row:
 
 def environment_of(rows: Sequence[Row]) -> dict[str, Any]:
     """Of the processor and the devices of these rows, also those that the driver does not show."""
-    devices = sorted({row.device for row in rows} - {"cpu"})
+    devices = {row.device: row.model for row in rows if row.device != "cpu"}
     whole = environment("cpu")
-    for device in devices:
+    for device, model in devices.items():
         try:
             one = environment(device)
         except Refusal:  # a container without the driver's management library
-            whole["gpus"][device] = {"model": None}
+            whole["gpus"][device] = {"model": model}
             continue
         whole["gpus"] |= one["gpus"]
         whole["now"]["gpus"] |= one["now"]["gpus"]
@@ -125,13 +128,8 @@ def quiet() -> Iterator[None]:
 
 
 def _caches(subject: Subject) -> str:
-    case = subject.case
-    if len(case.inputs) > 1:
-        return f"{len(case.inputs)} inputs in turn."
-    if subject.clock.device == "cpu":
+    if len(subject.case.inputs) > 1:
+        return f"{len(subject.case.inputs)} inputs in turn."
+    if subject.clock.device == "cpu" or not subject.flushes:
         return "Caches as the call before left them."
-    return (
-        "The device's caches are overwritten before each sample."
-        if case.flush
-        else ("The device's caches are as the call before left them.")
-    )
+    return "The device's caches are overwritten before each sample."

@@ -70,13 +70,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     from ..errors import Refusal
+    from .results import check_writable
 
     if (arguments.case is None) == (arguments.command is None):
         raise Refusal(
-            f"{'Neither' if arguments.case is None else 'Both'} a case and --command were given. "
+            f"{'Neither a case nor' if arguments.case is None else 'Both a case and'} --command "
+            "given. "
             "Give one: module:function, or --command 'program arguments'."
         )
-    if arguments.check and not arguments.command:
+    if arguments.check and arguments.command is None:
         raise Refusal(
             "--check is for a --command, and a case was given. Give a case its check in the code: "
             "perf.Case(fn, check=...)."
@@ -84,6 +86,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.case and arguments.case.endswith(".json"):
         _compare_saved(arguments)
         return
+    if arguments.output:
+        check_writable(arguments.output)
     results, comparisons = _measure(arguments)
     _show(arguments, results, comparisons)
 
@@ -94,8 +98,8 @@ def _measure(arguments: argparse.Namespace) -> tuple[Results, list[Comparison]]:
     from .results import Results, load_results
 
     effort = _effort(arguments)
-    first = _subjects(arguments, arguments.case or arguments.command)
-    name = arguments.case or arguments.command
+    name = arguments.command if arguments.case is None else arguments.case
+    first = _subjects(arguments, name)
     saved = None
     if arguments.vs is not None and arguments.vs.endswith(".json"):
         saved = load_results(arguments.vs)
@@ -122,7 +126,7 @@ def _subjects(arguments: argparse.Namespace, which: str) -> list[Any]:
     from .cases import load, make
     from .clocks import CommandClock
 
-    if arguments.command:
+    if arguments.command is not None:
         check = load(arguments.check)[0] if arguments.check else None
         return [lambda: Subject(program_case(which, check), CommandClock())]
 

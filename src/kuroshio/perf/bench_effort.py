@@ -53,6 +53,8 @@ SCATTER = 0.10  # half of the samples may be so far from the median, as a normal
 TAIL = 1.5  # p90 may be so many medians
 DRIFT = 0.05  # the last third may differ so much from the first
 WARM = 0.97  # warm-up ends when calls take no less than this share of those before
+# Of warm-up at least: clocks take so long to rise.
+LEAST_WARM_S, LEAST_WARM_DEVICE_S = 0.05, 0.5
 SHORTEST_S = 200e-6  # a sample on the host's clock; shorter calls are timed several at a time
 SHORTEST_DEVICE_S = 5e-6  # events tell half a microsecond
 FEW = 6  # samples that a case gets although its time is over

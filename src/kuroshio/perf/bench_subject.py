@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..errors import Refusal
 from .bench_check import verify
-from .bench_effort import SHORTEST_S, WARM, Effort
+from .bench_effort import LEAST_WARM_DEVICE_S, LEAST_WARM_S, SHORTEST_S, WARM, Effort
 from .cases import Case, traceback_of
 from .clocks import Clock, HostClock, Sample, clock_for
 
@@ -36,7 +37,9 @@ class Subject:
         self.warm_up_record: dict[str, Any] = {}
         self._inputs = [tuple(each) for each in case.inputs] or [()]
         self._clock = clock
-        self._last: tuple[Any, int] | None = None  # an output that nobody has checked
+        self._turn = 0
+        # Outputs of the last sample that nobody has checked, each with its arguments.
+        self._unchecked: tuple[tuple[Any, tuple[Any, ...]], ...] = ()
 
     @property
     def clock(self) -> Clock:
@@ -44,9 +47,18 @@ class Subject:
         return self._clock
 
     @property
+    def flushes(self) -> bool:
+        """Whether the caches of a GPU are overwritten; inputs in turn do without."""
+        return self.case.flush and len(self._inputs) == 1
+
+    @property
     def judged(self) -> list[float]:
-        """The samples by the device's clock, or the host's where there is no other."""
-        return self.device or self.host
+        """Samples of the device's clock, or of the host's: the only one, or that stood still."""
+        return self.device if self.by_device else self.host
+
+    @property
+    def by_device(self) -> bool:
+        return bool(self.device) and min(self.device) > 0
 
     def warm_up(self, effort: Effort) -> None:
         """Call until it no longer gets faster, for `warm_up_s` at most, once at least."""
@@ -54,21 +66,24 @@ class Subject:
         start = perf_counter()
         while True:
             sample = self._timed("the warm-up", len(times))
-            times.append(sample.host_s if sample.device_s is None else sample.device_s)
-            steady = _steady(times)
-            enough = perf_counter() - start >= effort.warm_up_s
-            if steady or enough:
+            times.append(sample.device_s or sample.host_s)
+            spent = perf_counter() - start
+            if spent >= effort.warm_up_s:
                 break
-        # A call that outlasts the whole warm-up is not repeated until it is steady.
-        long = len(times) < 2 * _WARM_WINDOW
+            least_s = LEAST_WARM_S if self.clock.device == "cpu" else LEAST_WARM_DEVICE_S
+            enough = spent >= least_s and len(times) >= 2 * _WARM_WINDOW
+            if enough and _steady(times, _WARM_WINDOW):
+                break
         self.warm_up_record = {
             "calls": len(times),
             "seconds": round(perf_counter() - start, 6),
-            "steady": steady or long,
+            # Noise must not look like progress: the more calls there were, the more are compared.
+            "steady": _steady(times, max(len(times) // 3, _WARM_WINDOW)),
         }
         # Several calls in a sample would find the inputs in a cache that one call does not.
         if type(self.clock) is HostClock and len(self._inputs) == 1:
             self.calls = max(1, round(SHORTEST_S / max(min(times), 1e-9)))
+        self._turn = 0
 
     def sample(self) -> None:
         """One sample. The outputs of the first turn are checked at once, the last by `finish`."""
@@ -77,42 +92,39 @@ class Subject:
         self.host.append(sample.host_s)
         if sample.device_s is not None:
             self.device.append(sample.device_s)
-        self._last = (sample.output, index)
+        self._unchecked = sample.outputs
         if index < len(self._inputs):
-            self._check_last()
+            self._check(index)
 
     def finish(self) -> None:
-        """Check the output of the last sample: of the very call that was timed."""
-        if self._last is not None:
-            self._check_last()
+        """Check the outputs of the last sample: of the very calls that were timed."""
+        if self._unchecked:
+            self._check(len(self.host) - 1)
 
-    def _check_last(self) -> None:
-        assert self._last is not None
-        output, index = self._last
-        self._last = None
-        if self.case.check is not None:
-            self._guarded(
-                lambda: verify(self.case, output, self._arguments(index)), "the check of repeat",
-                index,
-            )  # fmt: skip
+    def _check(self, index: int) -> None:
+        outputs, self._unchecked = self._unchecked, ()
+        if self.case.check is None:
+            return
+        for output in outputs:
+            self._guarded(partial(verify, self.case, *output), "the check of repeat", index)
             self.checked += 1
 
-    def _arguments(self, index: int) -> tuple[Any, ...]:
-        return self._inputs[index % len(self._inputs)]
+    def _call(self) -> tuple[Any, tuple[Any, ...]]:
+        """What the case returns for the next inputs, and these."""
+        arguments = self._inputs[self._turn % len(self._inputs)]
+        self._turn += 1
+        return self.case.fn(*arguments), arguments
 
     def _timed(self, when: str, index: int) -> Sample:
-        self._last = None  # its memory is given back before the clock runs
-        arguments, function = self._arguments(index), self.case.fn
-
-        def call() -> Any:
-            return function(*arguments)
+        self._unchecked = ()  # their memory is given back before the clock runs
 
         def time() -> Sample:
             if self._clock is None:
                 # Which clock is right shows only in what comes back; this call is not counted.
-                self._clock = clock_for((call(), arguments), self.case.device)
-            self._clock.prepare(self.case.flush and len(self._inputs) == 1)
-            return self._clock.time(call, self.calls)
+                self._clock = clock_for(self._call(), self.case.device)
+            return self._clock.time(
+                self._call, self.calls, flush=self.flushes, keep=self.case.check is not None
+            )
 
         return self._guarded(time, when, index)
 
@@ -121,10 +133,10 @@ class Subject:
             return work()
         except Refusal:
             raise
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:  # a program's exit is not ours
             raise self._refusal(problem, f"{when} {index + 1}") from problem
 
-    def _refusal(self, problem: Exception, when: str) -> Refusal:
+    def _refusal(self, problem: BaseException, when: str) -> Refusal:
         name, text = type(problem).__name__, _first_line(problem)
         where = self._clock.device if self._clock else "the device"
         if "out of memory" in text.lower() or "OutOfMemory" in name or isinstance(
@@ -150,12 +162,12 @@ class Subject:
         )
 
 
-def _steady(times: list[float]) -> bool:
-    """Whether the last calls took no less than those before them."""
-    if len(times) < 2 * _WARM_WINDOW:
-        return False
-    before = times[-2 * _WARM_WINDOW : -_WARM_WINDOW]
-    return bool(np.median(times[-_WARM_WINDOW:]) >= WARM * np.median(before))
+def _steady(times: list[float], window: int) -> bool:
+    """Whether the last calls took no less than those before; also if there are few to compare."""
+    if len(times) < 2 * window:
+        return True
+    before = times[-2 * window : -window]
+    return bool(np.median(times[-window:]) >= WARM * np.median(before))
 
 
 def _first_line(problem: BaseException) -> str:

@@ -49,7 +49,7 @@ def unstable_because(subject: Subject, watch: Watch, effort: Effort) -> str | No
                 watch,
             )
         )
-    if subject.device and median < SHORTEST_DEVICE_S:
+    if subject.by_device and median < SHORTEST_DEVICE_S:
         found.append(
             f"too short: {median * 1e6:.1f} us is near what events resolve (give more work a call)"
         )

@@ -16,7 +16,9 @@ from . import environment_gpu
 from .environment import cpu_mhz, load, processors
 
 _EVERY_S = 0.25  # looks are this far apart: some take a millisecond
-_FALL = 0.9  # of the highest clock seen
+# The lowest clock seen may be so much of the highest: of a processor, of which the fastest core is
+# looked at, and of a GPU.
+_FALL = (0.8, 0.9)
 _CGROUP = Path("/sys/fs/cgroup/cpu.stat")
 _CPUS = Path("/sys/devices/system/cpu")
 
@@ -49,8 +51,8 @@ class Watch:
         """That clocks were lowered, with the figures, or None."""
         found = [f"{why} in {n} of {self._looks} looks" for why, n in self._throttling.items()]
         low, high = min(self._clocks, default=0.0), max(self._clocks, default=0.0)
-        if self._gpu and low < _FALL * high:
-            found.append(f"its clock fell from {high:.0f} to {low:.0f} MHz")
+        if low < _FALL[self._gpu is not None] * high:
+            found.append(f"its clock went between {high:.0f} and {low:.0f} MHz")
         after = _counters()
         if (hot := after["heat"] - self._before["heat"]) > 0:
             found.append(f"the processor was slowed by heat {hot} times")

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from ..device.names import check_device
 from ..errors import Refusal
 
 _MARK = "__kuroshio_perf_case__"
@@ -30,6 +31,7 @@ class Case:
                 check(output, *values)
     tolerance   of an expected output: the largest error, as a share of its largest value
     inputs      several tuples of arguments, taken in turn so that none is in a cache
+    about       the inputs in words, for the record: shapes, distribution
     device      cpu, cuda:0, ...: where it works, if the arrays that it returns do not tell
     flush       whether a GPU's caches are overwritten before each sample
     """
@@ -44,6 +46,7 @@ class Case:
     inputs: Sequence[tuple[Any, ...]] = ()
     size: int | None = None
     dtype: str | None = None
+    about: str | None = None
     device: str | None = None
     flush: bool = True
 
@@ -53,6 +56,8 @@ class Case:
                 f"A case needs something to call, and {_short(self.fn)} cannot be called. Give a "
                 "function: bench(lambda: np.sort(values))."
             )
+        if self.device is not None:
+            check_device(self.device)
         for what in ("bytes", "flops"):
             if (value := getattr(self, what)) is not None and not value > 0:
                 raise Refusal(
@@ -153,7 +158,7 @@ def _maker(
             )
         try:
             made = made_by(**arguments)
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             raise Refusal(
                 f"{name} raised {type(problem).__name__} while it made its case"
                 f"{f' for {arguments}' if arguments else ''}: {problem}. Nothing was timed.",
@@ -238,11 +243,11 @@ def _module(place: str, where: str) -> Any:
                 "folder that holds it, or give the file: folder/file.py:function."
             ) from problem
         raise _broken(place, problem) from problem
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise _broken(place, problem) from problem
 
 
-def _broken(place: str, problem: Exception) -> Refusal:
+def _broken(place: str, problem: BaseException) -> Refusal:
     return Refusal(
         f"{place} could not be imported: {type(problem).__name__}: {problem}. Correct it; "
         "nothing was timed.",

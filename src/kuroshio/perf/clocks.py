@@ -19,11 +19,11 @@ _SEVERAL = "; the mean of the calls of a sample"
 
 
 class Sample(NamedTuple):
-    """Seconds a call by each clock, and what the last call returned."""
+    """Seconds a call by each clock, and what the last calls that were timed returned."""
 
     host_s: float
     device_s: float | None
-    output: Any
+    outputs: tuple[Any, ...]  # one of each clock's
 
 
 class Clock(Protocol):
@@ -31,11 +31,9 @@ class Clock(Protocol):
     model: str | None
     boundary: str  # what the clocks enclose
 
-    def prepare(self, flush: bool) -> None:
-        """Before a sample: nothing under way, and, if wanted, the device's caches overwritten."""
+    def time(self, call: Callable[[], Any], calls: int, *, flush: bool, keep: bool) -> Sample:
+        """Time some calls. flush: overwrite the device's caches before; keep: all outputs."""
         ...
-
-    def time(self, call: Callable[[], Any], calls: int) -> Sample: ...
 
 
 class HostClock:
@@ -45,15 +43,13 @@ class HostClock:
     model: str | None = None
     boundary = "host clock, from the call to its return" + _SEVERAL
 
-    def prepare(self, flush: bool) -> None:
-        """Nothing: caches are as the call before left them."""
-
-    def time(self, call: Callable[[], Any], calls: int) -> Sample:
+    def time(self, call: Callable[[], Any], calls: int, *, flush: bool, keep: bool) -> Sample:
+        """Caches are as the call before left them, whatever `flush` says."""
         output = None
         start = perf_counter()
         for _ in range(calls):
             output = call()
-        return Sample((perf_counter() - start) / calls, None, output)
+        return Sample((perf_counter() - start) / calls, None, (output,))
 
 
 class CommandClock(HostClock):
@@ -63,11 +59,16 @@ class CommandClock(HostClock):
 
 
 class _EventClock:
-    """Of libraries that have streams and events; the subclass says how they are called."""
+    """Of libraries that have streams and events; the subclass says how they are called.
+
+    Each clock times calls of its own. An idle device takes a launch some microseconds after the
+    first event, which would count; so the device's clock runs behind the flush, during which the
+    host launches ahead.
+    """
 
     boundary = (
-        "host clock between synchronisations of the device; device clock between events in the "
-        "current stream before and after the call"
+        "host clock, from a device that was waited for until it is waited for again; device "
+        "clock, in other calls, between events in the current stream before and after the call"
     ) + _SEVERAL
 
     def __init__(self, kind: str, index: int, model: str, cache_bytes: int) -> None:
@@ -76,25 +77,31 @@ class _EventClock:
         self._flush_bytes = max(4 * cache_bytes, _FLUSH_BYTES[kind])
         self._scratch: Any = None
 
-    def prepare(self, flush: bool) -> None:
-        if flush:
-            if self._scratch is None:
-                self._scratch = self._bytes(self._flush_bytes)
-            self._overwrite(self._scratch)
+    def time(self, call: Callable[[], Any], calls: int, *, flush: bool, keep: bool) -> Sample:
+        self._flush(flush)
         self._synchronize()
-
-    def time(self, call: Callable[[], Any], calls: int) -> Sample:
-        first, last = self._event(), self._event()
         output = None
-        self._synchronize()
         start = perf_counter()
+        for _ in range(calls):
+            output = call()
+        self._synchronize()
+        host_s = (perf_counter() - start) / calls
+        kept = (output,) if keep else ()
+        output = None
+        first, last = self._event(), self._event()
+        self._flush(flush)
         first.record()
         for _ in range(calls):
             output = call()
         last.record()
         self._synchronize()
-        host_s = (perf_counter() - start) / calls
-        return Sample(host_s, self._between_ms(first, last) / 1e3 / calls, output)
+        return Sample(host_s, self._between_ms(first, last) / 1e3 / calls, (*kept, output))
+
+    def _flush(self, wanted: bool) -> None:
+        if wanted:
+            if self._scratch is None:
+                self._scratch = self._bytes(self._flush_bytes)
+            self._overwrite(self._scratch)
 
     def _synchronize(self) -> None:
         raise NotImplementedError
@@ -166,18 +173,16 @@ class JaxClock:
     def __init__(self, jax: Any, device: str, model: str | None) -> None:
         self._jax, self.device, self.model = jax, device, model
 
-    def prepare(self, flush: bool) -> None:
+    def time(self, call: Callable[[], Any], calls: int, *, flush: bool, keep: bool) -> Sample:
         if flush and self.device != "cpu":
             scratch = self._jax.numpy.zeros(_FLUSH_BYTES["hip"], "uint8")
             self._jax.block_until_ready(scratch)
-
-    def time(self, call: Callable[[], Any], calls: int) -> Sample:
         output = None
         start = perf_counter()
         for _ in range(calls):
             output = call()
         self._jax.block_until_ready(output)
-        return Sample((perf_counter() - start) / calls, None, output)
+        return Sample((perf_counter() - start) / calls, None, (output,))
 
 
 def clock_for(values: Any, device: str | None) -> Clock:

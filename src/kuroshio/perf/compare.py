@@ -108,7 +108,7 @@ def interleave(a: Subject, b: Subject, effort: Effort) -> tuple[list[Row], Compa
         b.finish()
     rows = [to_row(each, watch, effort) for each, watch in zip((a, b), watches, strict=True)]
     interval = ratio_interval(*_samples(b, a), paired=True)
-    clock = "device" if a.device and b.device else "host"
+    clock = "device" if a.by_device and b.by_device else "host"
     names = _names(a.case.label, b.case.label, "A", "B")
     return rows, _comparison(names, interval, effort.resolution, clock, interleaved=True)
 
@@ -187,7 +187,7 @@ def _matched(a: Results, b: Results) -> list[tuple[Row, Row]]:
 
 def _samples(a: Subject, b: Subject) -> tuple[list[float], list[float]]:
     """By the device's clock where both have one."""
-    return (a.device, b.device) if a.device and b.device else (a.host, b.host)
+    return (a.device, b.device) if a.by_device and b.by_device else (a.host, b.host)
 
 
 def _as_case(value: Any, name: str) -> Case:

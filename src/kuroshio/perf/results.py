@@ -22,6 +22,7 @@ class Row:
     boundary          what the clocks enclosed
     correct           True, or None where there was no check; a wrong result has no row
     samples_s         of the host's clock, in the order taken; device_samples_s of the device's
+    model             of the device, where its library tells
     """
 
     case: str
@@ -40,6 +41,8 @@ class Row:
     unstable_because: str | None
     samples_s: list[float]
     device_samples_s: list[float] | None = None
+    model: str | None = None
+    about: str | None = None
     threshold: str | None = None
     checked: int = 0
     calls_a_sample: int = 1
@@ -56,7 +59,7 @@ class Row:
     @property
     def time_s(self) -> dict[str, float]:
         """By the device's clock, or the host's where there is no other."""
-        return self.device_s or self.host_s
+        return self.device_s if self.device_s and self.device_s["min"] > 0 else self.host_s
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def load_results(path: str | os.PathLike[str]) -> Results:
 def write_json(path: str | os.PathLike[str], content: Any) -> None:
     """Beside the path, then renamed to it; a Refusal where that cannot be."""
     path = Path(path)
-    part = None
+    part: str | None = None
     try:
         handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -126,10 +129,26 @@ def write_json(path: str | os.PathLike[str], content: Any) -> None:
     except OSError as problem:
         if part is not None:
             Path(part).unlink(missing_ok=True)
-        raise Refusal(
-            f"{path} cannot be written: {problem.strerror}. Give another -o, in a folder that "
-            "exists and may be written."
-        ) from problem
+        raise _not_writable(path, problem) from problem
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """A Refusal where `write_json` could not write: before something long is done for it."""
+    path = Path(path)
+    try:
+        with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", dir=path.parent):
+            pass
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+    except OSError as problem:
+        raise _not_writable(path, problem) from problem
+
+
+def _not_writable(path: Path, problem: OSError) -> Refusal:
+    return Refusal(
+        f"{path} cannot be written: {problem.strerror}. Give another -o, in a folder that exists "
+        "and may be written."
+    )
 
 
 def table(rows: list[Row]) -> str:
