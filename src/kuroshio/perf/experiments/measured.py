@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
 
@@ -15,6 +15,7 @@ from .record import NO, NOT_CHECKED, NOT_JUDGED, UNDECIDED, YES, Record, Result,
 from .sealing import require_whole
 from .sides import LEVEL, NEW, OLD, Document, Side, is_bench, side_of
 
+_SLACK = timedelta(seconds=2)  # clocks of files and of seals tick differently
 _TWO = 1 - (1 - LEVEL) / 2  # of each of two intervals that hold together with LEVEL
 
 
@@ -219,7 +220,7 @@ def _path(prediction: Prediction, json_path: str | None) -> str:
 def _require_order(documents: Sequence[Document], sealed_at: datetime) -> None:
     for document in documents:
         measured_at = _time_of(document.data) or document.measured_at
-        if measured_at is not None and measured_at < sealed_at:
+        if measured_at is not None and measured_at < sealed_at - _SLACK:
             raise Refusal(
                 f"{document.name} was measured at {measured_at}, before the prediction was sealed "
                 f"({sealed_at}). A prediction comes first: measure again."
