@@ -1,0 +1,137 @@
+"""A processor's ceilings: bandwidth of each cache level and of memory, and arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...device.cpu import available_memory_bytes
+from . import cpu_kernels as kernels
+from .caches import Cache, caches
+from .ceiling import BANDWIDTHS, GB, GOP, Ceiling, Missing, ceiling
+from .team import rates
+
+_LINE = 64
+_FALLBACK = 256 << 20  # bytes to go through where nobody tells how large caches are
+_ITEMS = 2048  # of arithmetic: 16 KB of float64
+
+
+class Effort(NamedTuple):
+    """How many samples a ceiling takes, and how long each."""
+
+    samples: int
+    sample_s: float
+
+
+FULL, QUICK = Effort(15, 0.02), Effort(7, 0.006)
+
+
+class Place(NamedTuple):
+    """Where arrays are to live: bytes of all arrays of one thread."""
+
+    level: str
+    nbytes: int
+    note: str
+
+
+def memory(threads: int, effort: Effort, levels: tuple[str, ...] = ()) -> Iterator[Ceiling | Missing]:
+    """Read, copy and triad of each level (all, or those named), by so many threads at once."""
+    for place in places(caches(), threads, available_memory_bytes()):
+        if levels and place.level not in levels:
+            continue
+        if not place.nbytes:
+            yield Missing(f"{place.level} bandwidth", place.note)
+            continue
+        for name, kernel, arrays, dtype in (
+            (BANDWIDTHS[0], kernels.read, 1, np.int64),
+            (BANDWIDTHS[1], kernels.copy, 2, np.int64),
+            (BANDWIDTHS[2], kernels.triad, 3, np.float64),
+        ):
+            items = place.nbytes // (8 * arrays) // 8 * 8
+
+            def make(arrays: int = arrays, items: int = items, dtype: type = dtype) -> tuple:
+                return tuple(_aligned(items, np.dtype(dtype), number) for number in range(arrays))
+
+            samples = rates(
+                kernel, make, threads, 8e-9 * arrays * items, effort.samples, effort.sample_s
+            )
+            how = (
+                f"{arrays} array{'s' if arrays > 1 else ''} of {8 * items:,} bytes a thread"
+                f"{place.note}; 8 bytes an item and array"
+            )
+            yield ceiling(name, place.level, GB, samples, how, threads)
+
+
+def compute(threads: int, effort: Effort, names: tuple[str, ...] = ()) -> Iterator[Ceiling]:
+    """Arithmetic on values in the nearest cache, as Numba compiles it for this processor."""
+    chain = f"{kernels.CHAIN} a value between its load and its store, in the nearest cache"
+    for name, kernel, make, operations, how in (
+        ("float64 fma", kernels.fma, lambda: _fma(np.float64), 2 * kernels.CHAIN,
+         f"y = a y + b counts as 2; {chain}"),
+        ("float32 fma", kernels.fma, lambda: _fma(np.float32), 2 * kernels.CHAIN,
+         f"y = a y + b counts as 2; {chain}"),
+        ("int32 min/max", kernels.min_max, _min_max, kernels.CHAIN, chain),
+        ("int popcount", kernels.popcount, _popcount, 1,
+         "of 64-bit words, each with a load and an addition, in the nearest cache"),
+    ):  # fmt: skip
+        if names and name not in names:
+            continue
+        items = make()[0].size
+        samples = rates(
+            kernel, make, threads, 1e-9 * operations * items, effort.samples, effort.sample_s
+        )
+        yield ceiling(name, None, GOP, samples, how, threads)
+
+
+def places(known: list[Cache], threads: int, free_bytes: int) -> list[Place]:
+    """Sizes that lie in each level: half of a thread's share, and more than the level before.
+
+    Memory is four times all caches of the last level, or what a quarter of the free bytes allows.
+    """
+    found: list[Place] = []
+    before = 0
+    for cache in known:
+        share = cache.nbytes // max(1, min(cache.sharers, -(-threads // cache.count)))
+        nbytes = share // 2
+        if nbytes <= before:
+            found.append(
+                Place(cache.level, 0, f"a thread's share, {share:,} bytes, holds no more than "
+                      "the level before it")  # fmt: skip
+            )
+            continue
+        found.append(Place(cache.level, nbytes, ""))
+        before = 2 * cache.nbytes if cache.sharers == 1 else share
+    last = known[-1] if known else None
+    wanted = 4 * last.nbytes * min(last.count, threads) if last else _FALLBACK
+    nbytes = min(wanted, free_bytes // 4)
+    note = "" if last else " (the sizes of the caches are not known)"
+    if last and nbytes < 2 * last.nbytes:
+        note = f", hardly more than the {last.level} holds: memory is short"
+    return [*found, Place("memory", max(nbytes // threads, 1 << 20), note)]
+
+
+def _aligned(items: int, dtype: np.dtype, number: int) -> np.ndarray:
+    """Ones on a cache line; arrays start at different places of a page, or they hinder another."""
+    raw = np.empty(items * dtype.itemsize + 4096 + 5 * _LINE * number, np.uint8)
+    skip = -raw.ctypes.data % 4096 + 5 * _LINE * number if raw.nbytes > 1 << 18 else (
+        -raw.ctypes.data % _LINE
+    )  # fmt: skip
+    array = raw[skip : skip + items * dtype.itemsize].view(dtype)
+    array[:] = 1
+    return array
+
+
+def _fma(dtype: type) -> tuple:
+    return (np.linspace(0, 1, _ITEMS).astype(dtype), dtype(0.5), dtype(1.0))
+
+
+def _min_max() -> tuple:
+    random = np.random.default_rng(1)
+    values = random.integers(-(1 << 30), 1 << 30, 2 * _ITEMS, np.int32)
+    return values, random.integers(-(1 << 30), 1 << 30, 8).astype(np.int32)
+
+
+def _popcount() -> tuple:
+    return (np.random.default_rng(2).integers(-(1 << 63), 1 << 63, _ITEMS, np.int64, endpoint=False),)
