@@ -50,6 +50,11 @@ def run(arguments: argparse.Namespace) -> None:
     if device == "auto" or device.endswith(":all"):
         raise Refusal(f"Ceilings are of one device, and {device} may be several. Give cpu or cuda:0.")
     only, model = tuple(arguments.only), None
+    if arguments.save and only:
+        raise Refusal(
+            "--save keeps all ceilings of a device, and --only measures some. Leave one of them "
+            "out, or write these to a file with -o."
+        )
     if device == "cpu":
         unknown = [part for part in only if part not in measure.PARTS]
         if unknown:
@@ -73,11 +78,6 @@ def run(arguments: argparse.Namespace) -> None:
     who = store.identity(device, model)
     sheet = peaks(model)
     document = store.document(who, environment(device), ceilings, missing, sheet)
-    if arguments.save and only:
-        raise Refusal(
-            "--save keeps all ceilings of a device, and --only measures some. Leave one of them "
-            "out, or write these to a file with -o."
-        )
     for path in (
         *([store.folder() / who.file_name] if arguments.save else []),
         *([Path(arguments.output)] if arguments.output else []),
