@@ -1,0 +1,197 @@
+"""`kuroshio perf bench`: times cases or a command, alone or one against another."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .bench_effort import Effort
+    from .bench_subject import Subject
+    from .compare import Comparison
+    from .results import Results
+
+SUMMARY = "time a Python callable or a command, check its result, say whether the time is stable"
+EXAMPLES = """examples:
+  kuroshio perf bench mymodule:make_case --size 1024 4096 --dtype float32 float64 -o before.json
+  kuroshio perf bench mymodule:make_case --vs mymodule:other_case --size 4096
+  kuroshio perf bench --command 'python run.py' --vs 'python run.py --fast'
+  kuroshio perf bench before.json --vs after.json
+
+CASE is module:function, file.py:function, or a module whose cases are marked with @perf.case.
+The function is called with the size and dtype if it takes them, and returns perf.Case(fn, bytes=,
+flops=, check=), a dict of the same, or just what is to be timed."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("case", nargs="?", metavar="CASE", help="what makes the case; see below")
+    parser.add_argument("--command", metavar="TEXT", help="time this command instead; no shell")
+    parser.add_argument(
+        "--vs",
+        metavar="OTHER",
+        help="another case (with --command: command), timed in turn with the first; or "
+        "saved results, of the same environment",
+    )
+    what = parser.add_argument_group("what is timed")
+    what.add_argument("--size", type=int, nargs="+", default=[], metavar="N", help="sizes")
+    what.add_argument("--dtype", nargs="+", default=[], metavar="TYPE", help="such as float32")
+    what.add_argument(
+        "--device", metavar="DEVICE", help="cpu, cuda:0, hip:0: only if the arrays do not tell"
+    )
+    what.add_argument(
+        "--check",
+        metavar="MODULE:FUNCTION",
+        help="of a command: is given its output as bytes and says whether it is right",
+    )
+    what.add_argument(
+        "--no-flush", action="store_true", help="leave a GPU's caches as they are between samples"
+    )
+    effort = parser.add_argument_group("how long")
+    effort.add_argument(
+        "--spread", type=float, metavar="SHARE",
+        help="repeat until the median's 95 %% interval is so narrow, half of it (default 0.02)",
+    )  # fmt: skip
+    effort.add_argument(
+        "--repeats", type=int, nargs=2, metavar=("LEAST", "MOST"), help="default 20 2000"
+    )
+    effort.add_argument(
+        "--seconds", type=float, metavar="S", help="of samples a case at most (default 3)"
+    )
+    effort.add_argument(
+        "--warm-up", type=float, metavar="S", help="until steady, at most so long (default 5)"
+    )
+    effort.add_argument(
+        "--resolution", type=float, metavar="SHARE",
+        help="of --vs: what placement in memory does to a time; not called a difference (0.01)",
+    )  # fmt: skip
+    parser.add_argument("-o", "--output", metavar="FILE", help="results as JSON, environment too")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from ..errors import Refusal
+    from .results import check_writable
+
+    if (arguments.case is None) == (arguments.command is None):
+        raise Refusal(
+            f"{'Neither a case nor' if arguments.case is None else 'Both a case and'} --command "
+            "given. "
+            "Give one: module:function, or --command 'program arguments'."
+        )
+    if arguments.check and arguments.command is None:
+        raise Refusal(
+            "--check is for a --command, and a case was given. Give a case its check in the code: "
+            "perf.Case(fn, check=...)."
+        )
+    if arguments.case and arguments.case.endswith(".json"):
+        _compare_saved(arguments)
+        return
+    if arguments.output:
+        check_writable(arguments.output)
+    results, comparisons = _measure(arguments)
+    _show(arguments, results, comparisons)
+
+
+def _measure(arguments: argparse.Namespace) -> tuple[Results, list[Comparison]]:
+    from .bench_case import environment_of, measure
+    from .compare import compare_results, interleave, pairs
+    from .results import Results, load_results
+
+    effort = _effort(arguments)
+    name = arguments.command if arguments.case is None else arguments.case
+    first = _subjects(arguments, name)
+    saved = None
+    if arguments.vs is not None and arguments.vs.endswith(".json"):
+        saved = load_results(arguments.vs)
+    if arguments.vs is None or saved is not None:
+        rows = [measure(make(), effort) for make in first]
+        results = Results(name, environment_of(rows), rows)
+        if saved is None:
+            return results, []
+        return results, compare_results(saved, results, effort.resolution)
+    rows, comparisons = [], []
+    for a, b in pairs(first, _subjects(arguments, arguments.vs)):
+        both, comparison = interleave(a(), b(), effort)
+        rows += both
+        comparisons.append(comparison)
+    return Results(f"{name} and {arguments.vs}", environment_of(rows), rows), comparisons
+
+
+def _subjects(arguments: argparse.Namespace, which: str) -> list[Any]:
+    """A maker of each subject, so that one case's arrays are gone when the next is made."""
+    from dataclasses import replace
+
+    from .bench_program import program_case
+    from .bench_subject import Subject
+    from .cases import load, make
+    from .clocks import CommandClock
+
+    if arguments.command is not None:
+        check = load(arguments.check)[0] if arguments.check else None
+        return [lambda: Subject(program_case(which, check), CommandClock())]
+
+    def subject(build: Any) -> Subject:
+        case = build()
+        if arguments.device:
+            case = replace(case, device=arguments.device)
+        return Subject(replace(case, flush=False) if arguments.no_flush else case)
+
+    builds = [
+        build for made_by in load(which) for build in make(made_by, arguments.size, arguments.dtype)
+    ]
+    return [lambda build=build: subject(build) for build in builds]
+
+
+def _effort(arguments: argparse.Namespace) -> Effort:
+    from .bench_effort import Effort
+
+    least, most = arguments.repeats or (None, None)
+    given = {
+        "spread": arguments.spread, "least": least, "most": most, "seconds": arguments.seconds,
+        "warm_up_s": arguments.warm_up, "resolution": arguments.resolution,
+    }  # fmt: skip
+    return Effort(**{key: value for key, value in given.items() if value is not None})
+
+
+def _compare_saved(arguments: argparse.Namespace) -> None:
+    import json
+
+    from ..errors import Refusal
+    from .bench_effort import Effort
+    from .compare import compare_results
+    from .results import load_results
+
+    if arguments.vs is None or not arguments.vs.endswith(".json"):
+        raise Refusal(
+            f"{arguments.case} holds saved results, which are compared with others: give them with "
+            "--vs other.json, or a case to time as module:function."
+        )
+    if arguments.output:
+        raise Refusal("Nothing is measured where saved results are compared: leave -o away.")
+    resolution = Effort.resolution if arguments.resolution is None else arguments.resolution
+    found = compare_results(load_results(arguments.case), load_results(arguments.vs), resolution)
+    if arguments.json:
+        print(json.dumps({"comparisons": [each.to_json() for each in found]}, indent=1))
+        return
+    for each in found:
+        print(each.verdict)
+    print("These were not timed in turn; --vs with cases does that.")
+
+
+def _show(arguments: argparse.Namespace, results: Results, comparisons: list[Comparison]) -> None:
+    import json
+
+    from ..messages import printable
+    from .results import write_json
+
+    content = results.to_json()
+    if comparisons:
+        content["comparisons"] = [each.to_json() for each in comparisons]
+    if arguments.output:
+        write_json(arguments.output, content)
+    if arguments.json:
+        print(json.dumps(content, indent=1))
+        return
+    print("\n".join(printable(line) for line in str(results).splitlines()))
+    for each in comparisons:
+        print(printable(each.verdict))

@@ -1,0 +1,204 @@
+"""Rows of results, as JSON with their environment and as a table."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import Refusal
+
+SCHEMA = "kuroshio.perf.result/1"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case of one size and dtype; times in seconds a call.
+
+    host_s, device_s  median, p90, min, mad; by the host's clock and, or None, the device's
+    boundary          what the clocks enclosed
+    correct           True, or None where there was no check; a wrong result has no row
+    samples_s         of the host's clock, in the order taken; device_samples_s of the device's
+    model             of the device, where its library tells
+    """
+
+    case: str
+    size: int | None
+    dtype: str | None
+    device: str
+    repeats: int
+    host_s: dict[str, float]
+    device_s: dict[str, float] | None
+    boundary: str
+    bytes: int | None
+    flops: int | None
+    operations: str | None
+    correct: bool | None
+    stable: bool
+    unstable_because: str | None
+    samples_s: list[float]
+    device_samples_s: list[float] | None = None
+    model: str | None = None
+    threshold: str | None = None
+    checked: int = 0
+    calls_a_sample: int = 1
+    caches: str = ""
+    uncertainty: float | None = None
+    warm_up: dict[str, Any] = field(default_factory=dict)
+    watched: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        about = [str(each) for each in (self.size, self.dtype) if each is not None]
+        return f"{self.case} ({', '.join(about)})" if about else self.case
+
+    @property
+    def time_s(self) -> dict[str, float]:
+        """By the device's clock, or the host's where there is no other."""
+        return self.device_s if self.device_s and self.device_s["min"] > 0 else self.host_s
+
+
+@dataclass(frozen=True)
+class Results:
+    """Rows measured in one environment."""
+
+    name: str
+    environment: dict[str, Any]
+    rows: list[Row]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """As JSON; written beside and renamed, so that a file that is there is whole."""
+        write_json(path, self.to_json())
+
+    def __str__(self) -> str:
+        return table(self.rows)
+
+
+def load_results(path: str | os.PathLike[str]) -> Results:
+    """Of a file that `save` wrote; refuses any other."""
+    path = Path(path)
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise Refusal(
+            f"The results {path} cannot be read: {problem.strerror}. Give a file that `kuroshio "
+            "perf bench -o` wrote."
+        ) from problem
+    except ValueError as problem:
+        raise Refusal(
+            f"{path} is no whole JSON ({problem}). Give a file that `kuroshio perf bench -o` "
+            "wrote, or measure again."
+        ) from problem
+    if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
+        found = stored.get("schema") if isinstance(stored, dict) else None
+        raise Refusal(
+            f"{path} holds {'no results' if found is None else found} and not {SCHEMA}. Give a "
+            "file that `kuroshio perf bench -o` wrote."
+        )
+    known = Row.__dataclass_fields__
+    try:
+        rows = [Row(**{k: v for k, v in row.items() if k in known}) for row in stored["rows"]]
+        return Results(stored["name"], stored["environment"], rows)
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise Refusal(
+            f"{path} lacks something that results have ({problem}). Measure again with `kuroshio "
+            "perf bench -o`."
+        ) from problem
+
+
+def write_json(path: str | os.PathLike[str], content: Any) -> None:
+    """Beside the path, then renamed to it; a Refusal where that cannot be."""
+    path = Path(path)
+    part: str | None = None
+    try:
+        handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1)
+            file.write("\n")
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(part, 0o666 & ~mask)
+        os.replace(part, path)
+    except OSError as problem:
+        if part is not None:
+            Path(part).unlink(missing_ok=True)
+        raise _not_writable(path, problem) from problem
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """A Refusal where `write_json` could not write: before something long is done for it."""
+    path = Path(path)
+    try:
+        with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", dir=path.parent):
+            pass
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+    except OSError as problem:
+        raise _not_writable(path, problem) from problem
+
+
+def _not_writable(path: Path, problem: OSError) -> Refusal:
+    return Refusal(
+        f"{path} cannot be written: {problem.strerror}. Give another -o, in a folder that exists "
+        "and may be written."
+    )
+
+
+def table(rows: list[Row]) -> str:
+    """For a terminal: a line a row, then why rows are unstable and what the clocks enclosed."""
+    lines = [["case", "size", "dtype", "device", "median", "p90", "min", "mad", "host median",
+              "GB/s", "Gop/s", "n", "correct", "stable"]]  # fmt: skip
+    for row in rows:
+        by_host = "" if row.device_s is None else seconds_text(row.host_s["median"])
+        times = [seconds_text(row.time_s[key]) for key in ("median", "p90", "min", "mad")]
+        rates = [_rate(amount, row.time_s["median"]) for amount in (row.bytes, row.flops)]
+        lines.append(
+            [
+                row.case, "" if row.size is None else str(row.size), row.dtype or "", row.device,
+                *times, by_host, *rates, str(row.repeats),
+                "not checked" if row.correct is None else "yes", "yes" if row.stable else "NO",
+            ]
+        )  # fmt: skip
+    used = [i for i in range(len(lines[0])) if any(line[i] for line in lines[1:])]
+    text = columns([[line[i] for i in used] for line in lines], left=1)
+    for row in rows:
+        if row.unstable_because:
+            text += f"\n{row.label} is unstable. {row.unstable_because}."
+    about: dict[str, list[str]] = {}
+    for row in rows:
+        sentence = f"{row.boundary}. {row.caches}".strip()
+        about.setdefault(sentence, []).append(row.label)
+    for sentence, labels in about.items():
+        whose = "" if len(about) == 1 else f" ({', '.join(labels)})"
+        text += f"\nClocks{whose}: {sentence}"
+    return text
+
+
+def columns(lines: list[list[str]], left: int = 0) -> str:
+    """Aligned, the first `left` columns to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def seconds_text(seconds: float) -> str:
+    """Three figures and a unit: 12.3 us."""
+    units = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+    unit, size = next((each for each in units if seconds >= 0.9995 * each[1]), ("ns", 1e-9))
+    value = seconds / size
+    return f"{value:.{max(0, 3 - len(str(int(value))))}f} {unit}"
+
+
+def _rate(amount: int | None, seconds: float) -> str:
+    return "" if amount is None or seconds <= 0 else f"{amount / seconds / 1e9:.3g}"

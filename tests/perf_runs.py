@@ -1,0 +1,87 @@
+"""`kuroshio perf` in this process, with those of its commands that are there."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from pathlib import Path
+from unittest import mock
+
+from cli_runs import Result, run_here
+from kuroshio.perf import command_line
+
+CASES = '''
+"""Cases for tests."""
+import numpy as np
+from kuroshio import perf
+
+@perf.case(sizes=[1000, 3000], dtypes=["float32", "float64"])
+def add(size, dtype):
+    a = np.ones(size, dtype)
+    return perf.Case(lambda: a + a, bytes=3 * a.nbytes, flops=size,
+                     operations=f"{dtype} add", check=2 * a)
+
+def wrong(size=1000):
+    a = np.ones(size)
+    return {"fn": lambda: a + a, "check": 2 * a + 1e-3, "tolerance": 1e-6}
+
+def raises():
+    def work():
+        raise ZeroDivisionError("nothing to divide by")
+    return work
+
+def work(turns):
+    a = np.ones(20_000)
+    def run():
+        for _ in range(turns):
+            total = a.sum()
+        return total
+    return run
+
+def ten():
+    return work(10)
+
+def also_ten():
+    return work(10)
+
+def eleven():
+    return work(11)
+
+def no_case():
+    return 3
+
+def cannot_be_made(size):
+    raise MemoryError("no room")
+
+def long_output(output):
+    return len(output) > 100
+
+NUMBER = 7
+'''
+
+
+def run_perf(*arguments: object) -> Result:
+    """main() with `perf ...`, its streams caught."""
+    there = {
+        name: module
+        for name, module in command_line.COMMANDS.items()
+        if find_spec(f"kuroshio.perf.{module}")
+    }
+
+    def parser() -> argparse.ArgumentParser:
+        own = argparse.ArgumentParser("kuroshio")
+        command_line.add(own.add_subparsers(required=True, metavar="COMMAND"))
+        return own
+
+    with (
+        mock.patch.object(command_line, "COMMANDS", there),
+        mock.patch("kuroshio.cli.build_parser", parser),
+    ):
+        return run_here("perf", *arguments)
+
+
+def write_cases(folder: Path, name: str) -> Path:
+    """The cases above as a module of that name; a name of its own for every test that imports."""
+    path = folder / f"{name}.py"
+    path.write_text(CASES, encoding="utf-8")
+    return path

@@ -1,0 +1,168 @@
+"""A/B: identical code shows no difference, a slower variant is found, environments must agree."""
+
+from __future__ import annotations
+
+import copy
+import time
+from dataclasses import replace
+from itertools import cycle
+
+import numpy as np
+import pytest
+
+from kuroshio import perf
+from kuroshio.errors import Refusal
+from kuroshio.perf.bench_effort import Effort
+from kuroshio.perf.bench_subject import Subject
+from kuroshio.perf.clocks import HostClock, Sample
+from kuroshio.perf.compare import interleave
+
+QUICK = Effort(spread=0.01, seconds=1.0, warm_up_s=0.1)
+VALUES = np.ones(20_000)
+
+
+def adds(turns: int):
+    """Work of so many equal parts, some 10 us each."""
+
+    def run() -> float:
+        for _ in range(turns):
+            total = VALUES.sum()
+        return total
+
+    return run
+
+
+def test_identical_code_shows_no_difference() -> None:
+    """Two closures of the same code, as the issue asks: in 19 of 20 runs at least."""
+    compared = [perf.versus(adds(20), adds(20), QUICK)[1] for _ in range(20)]
+    said = [each for each in compared if not each.differ]
+    assert len(said) >= 19, [each.verdict for each in compared if each.differ]
+    assert "No difference shown" in said[0].verdict
+    assert "covers 1" in said[0].verdict
+
+
+def test_ten_percent_slower_is_found() -> None:
+    for a, b, words in ((20, 22, "slower"), (22, 20, "faster")):
+        results, found = perf.versus(adds(a), adds(b), QUICK)
+        assert found.differ, found
+        assert words in found.verdict
+        assert found.low <= b / a * 1.03
+        assert found.high >= b / a * 0.97
+        assert [row.case for row in results.rows] == ["run", "run"]
+        assert (found.a, found.b) == ("run [A]", "run [B]")
+
+
+class Turns(HostClock):
+    """A clock of a machine that slows down and recovers, shared by all that use it."""
+
+    def __init__(self, share: float, machine) -> None:
+        self.share, self.machine = share, machine
+
+    def time(self, call, calls) -> Sample:
+        return Sample(self.share * next(self.machine), None, call())
+
+
+def test_what_slows_both_is_no_difference() -> None:
+    """The machine takes up to twice as long for a while; 3 % are found nevertheless."""
+    rng = np.random.default_rng()
+    slow = cycle(np.repeat([1.0, 1.3, 2.0, 1.5], 50))
+    for share, differs in ((1.0, False), (1.03, True)):
+        machine = (each * rng.normal(1, 0.003) for each in slow)
+        subjects = [
+            Subject(perf.Case(lambda: 1, name), Turns(times, machine))
+            for name, times in (("a", 1.0), ("b", share))
+        ]
+        rows, found = interleave(*subjects, Effort(least=400, most=400, resolution=0.01))
+        assert found.differ is differs, found
+        assert found.ratio == pytest.approx(share, rel=0.005)
+        assert not rows[0].stable  # alone, neither could be judged
+
+
+def test_they_take_turns_in_going_first() -> None:
+    order = []
+    cases = [perf.Case(lambda name=name: order.append(name), name) for name in "ab"]
+    clock = [Turns(1.0, cycle([1.0])) for _ in cases]
+    subjects = [Subject(case, each) for case, each in zip(cases, clock, strict=True)]
+    interleave(*subjects, Effort(least=8, most=8, warm_up_s=0))
+    assert "".join(order[-16:]) == "abba" * 4
+
+
+def test_wrong_b_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"bad gives a wrong result.*should be 2"):
+        perf.versus(lambda: 1, perf.Case(lambda: 1, "bad", check=2), QUICK)
+
+
+def test_verdict_is_by_the_interval_alone() -> None:
+    found = perf.Comparison("a", "b", 1.02, 0.99, 1.05, 0.99, 0.01, "host", True)
+    assert not found.differ
+    assert replace(found, low=1.001).differ
+    assert replace(found, ratio=0.9, low=0.8, high=0.999).differ
+    assert "10.0% faster" in replace(found, ratio=0.9, low=0.8, high=0.95).verdict
+    assert "2.0% slower" in replace(found, low=1.01).verdict
+    assert found.to_json()["differ"] is False
+
+
+# Saved results
+
+
+@pytest.fixture(scope="module")
+def saved() -> perf.Results:
+    return perf.bench(lambda: time.sleep(1e-3), name="nap", seconds=0.2, warm_up_s=0.1)
+
+
+def scaled(results: perf.Results, factor: float) -> perf.Results:
+    row = results.rows[0]
+    samples = [factor * each for each in row.samples_s]
+    return replace(results, rows=[replace(row, samples_s=samples)])
+
+
+def test_saved_results_of_one_environment(saved) -> None:
+    (same,) = perf.compare_results(saved, saved)
+    assert not same.differ
+    assert not same.interleaved
+    (slower,) = perf.compare_results(saved, scaled(saved, 1.5))
+    assert slower.ratio == pytest.approx(1.5)
+    assert slower.differ
+
+
+def test_differing_environments_are_refused_and_named(saved) -> None:
+    other = copy.deepcopy(saved)
+    other.environment["software"]["packages"]["numpy"] = "0.1"
+    other.environment["cpu"]["model"] = "another processor"
+    with pytest.raises(Refusal) as refused:
+        perf.compare_results(saved, other)
+    for words in ("numpy", "and 0.1", "another processor", "--vs other:case"):
+        assert words in str(refused.value)
+
+
+def test_many_differences_are_counted(saved) -> None:
+    other = copy.deepcopy(saved)
+    other.environment["settings"] = {f"OMP_{i}": "1" for i in range(20)}
+    with pytest.raises(Refusal, match="and 12 more"):
+        perf.compare_results(saved, other)
+
+
+def test_what_passes_is_no_difference(saved) -> None:
+    other = copy.deepcopy(saved)
+    other.environment["now"] = {"load_1_minute": 77}
+    assert perf.compare_results(saved, other)
+
+
+def test_other_device_case_or_samples_are_refused(saved) -> None:
+    row = saved.rows[0]
+    for rows, words in (
+        ([replace(row, device="cuda:0")], "was timed on cpu"),
+        ([replace(row, samples_s=[1.0])], "too few to compare"),
+        ([replace(row, case="x"), replace(row, case="y")], "no case in common"),
+    ):
+        with pytest.raises(Refusal, match=words):
+            perf.compare_results(saved, replace(saved, rows=rows))
+
+
+def test_rows_are_matched_by_case_size_and_dtype(saved) -> None:
+    row = saved.rows[0]
+    rows = [replace(row, size=size) for size in (1, 2, 3)]
+    found = perf.compare_results(
+        replace(saved, rows=rows), replace(scaled(saved, 2), rows=rows[:0:-1])
+    )
+    assert [each.a for each in found] == ["nap (2) [first]", "nap (3) [first]"]
