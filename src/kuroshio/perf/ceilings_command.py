@@ -45,10 +45,13 @@ def run(arguments: argparse.Namespace) -> None:
     from .ceilings import measure, store
     from .ceilings.datasheet import peaks
     from .environment import environment
+    from .results import check_writable, write_json
 
     device = check_device(arguments.device)
     if device == "auto" or device.endswith(":all"):
-        raise Refusal(f"Ceilings are of one device, and {device} may be several. Give cpu or cuda:0.")
+        raise Refusal(f"Ceilings are of one device, not of {device}. Give cpu or cuda:0.")
+    if arguments.output:
+        check_writable(arguments.output)
     only, model = tuple(arguments.only), None
     if arguments.save and only:
         raise Refusal(
@@ -78,14 +81,11 @@ def run(arguments: argparse.Namespace) -> None:
     who = store.identity(device, model)
     sheet = peaks(model)
     document = store.document(who, environment(device), ceilings, missing, sheet)
-    for path in (
-        *([store.folder() / who.file_name] if arguments.save else []),
-        *([Path(arguments.output)] if arguments.output else []),
-    ):
-        try:
-            store.write(path, document)
-        except OSError as problem:
-            raise Refusal(f"{path} cannot be written: {problem.strerror}.") from problem
+    if arguments.save:
+        store.folder().mkdir(parents=True, exist_ok=True)
+        write_json(store.folder() / who.file_name, document)
+    if arguments.output:
+        write_json(arguments.output, document)
     if arguments.json:
         print(json.dumps(document, indent=1))
         return
@@ -126,6 +126,13 @@ def _show(who, ceilings, missing, beside, sheet) -> None:  # type: ignore[no-unt
     console.print(table)
     for source in dict.fromkeys(peak.source for peak in sheet):
         print(f"The data sheet's figures are promises, not measurements: {source}.")
+    unsteady = [each for each in ceilings if each.unsteady]
+    if unsteady:
+        names = list(dict.fromkeys(each.name for each in unsteady))
+        print(
+            f"Unsteady: of {', '.join(names)} the lowest sample is less than 60 % of the highest. "
+            "Something else ran; end it, or wait, and measure again."
+        )
     for each in missing:
         print(f"Not measured: {each.name}: {each.why}.")
 

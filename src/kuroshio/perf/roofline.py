@@ -30,7 +30,7 @@ BANDWIDTH_BOUND, COMPUTE_BOUND, NEITHER = "bandwidth-bound", "compute-bound", "n
 
 @dataclass(frozen=True)
 class Roofs:
-    """Ceilings of one device: bandwidths by level, nearest first, and peaks by kind of operation."""
+    """Ceilings of one device: bandwidths by level, nearest first, and peaks by operation."""
 
     device: str
     bandwidths: dict[str, tuple[Ceiling, ...]]
@@ -54,7 +54,7 @@ class Roofs:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A piece of work: seconds once, bytes and operations that its author declares and counters saw."""
+    """A piece of work: seconds, and bytes and operations as declared and as counted."""
 
     name: str
     seconds: float | None
@@ -116,7 +116,7 @@ class Judgement:
 
 
 def roofs(device: str, ceilings: Iterable[Ceiling], threads: int | None = None) -> Roofs:
-    """Of so many threads (None: the most that were measured); Refusal where memory's are missing."""
+    """Of so many threads (None: the most measured); Refusal where memory's are missing."""
     listed = list(ceilings)
     counts = sorted({each.threads for each in listed if each.threads and each.name in BANDWIDTHS})
     if threads is None and counts:

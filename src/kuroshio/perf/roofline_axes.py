@@ -30,9 +30,7 @@ def peaks_of(judged: Sequence[Judgement], under: Roofs) -> list[Ceiling]:
     return sorted(found.values(), key=lambda peak: -peak.value)
 
 
-def roof_at(
-    intensity: float, under: Roofs, level: str, peaks: Sequence[Ceiling]
-) -> float | None:
+def roof_at(intensity: float, under: Roofs, level: str, peaks: Sequence[Ceiling]) -> float | None:
     """The roof of a level there, under the highest peak; None beyond it."""
     bandwidth = under.best(level).value
     if not peaks:

@@ -70,8 +70,8 @@ def run(arguments: argparse.Namespace) -> None:
         _pipeline(arguments, *accounts[0])
         return
     device, points = arguments.device, []
-    for path, said in files:
-        device, found = roofline_results.points(path, said, device)
+    for path, _ in files:
+        device, found = roofline_results.points(path, device)
         points += found
     counted = [kernel for name in arguments.counters for kernel in read(Path(name))]
     points = roofline_results.joined(points, counted, _pairs(arguments.match))
@@ -101,8 +101,15 @@ def _ceilings(files: list[str], device: str | None) -> tuple[str, list[Ceiling]]
     model = None
     if device != "cpu":
         from ..device import cuda
+        from ..device.gpu import GpuError
 
-        model = cuda.by_name(device).model
+        try:
+            model = cuda.by_name(device).model
+        except GpuError as problem:
+            raise Refusal(
+                f"The roofs of {device} are kept on the machine that has it, and here it cannot be "
+                f"used: {problem.what} Give the file that was measured there with --ceilings."
+            ) from problem
     said, ceilings = store.saved(device, model)
     return str(said.get("model", "unknown")), ceilings
 

@@ -141,7 +141,8 @@ def _legend(figure, judged: Sequence[Judgement]) -> None:  # type: ignore[no-unt
             0.694, y - 0.026, f"{each.kind}{of_roof}{share}", fontsize=8.5, color="0.4", va="top"
         )
     if len(judged) > most:
-        figure.text(0.694, top - most * step, f"and {len(judged) - most} more", fontsize=9, va="top")
+        more = f"and {len(judged) - most} more"
+        figure.text(0.694, top - most * step, more, fontsize=9, va="top")
     below = "area: share of time"
     if any(each.ratio is not None for each in judged):
         below += "; hollow: declared bytes, full: counted"

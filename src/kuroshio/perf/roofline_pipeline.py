@@ -128,7 +128,8 @@ def _stage(
     ceilings: Sequence[Ceiling], working: float | None,
 ) -> Stage:  # fmt: skip
     rate = gb / busy
-    roof, says = None, "no roof of its kind is measured"
+    says = "no roof of its kind is measured"
+    roof: Ceiling | None = None
     for name, level in names:
         roof = _best(name, level, ceilings, working) or roof
         if roof is not None and rate <= 1.05 * roof.value:
@@ -139,13 +140,13 @@ def _stage(
         says = "at its roof" if of_roof >= AT_ROOF else "below its roof: not what holds it up"
         if of_roof > 1.05:
             says = "above what was measured: other data, or the ceiling was measured under load"
-    name = None
+    roof_name: str | None = None
     if roof is not None:
         crew = "" if roof.threads is None else f", {roof.threads} thread{'s' * (roof.threads > 1)}"
-        name = f"{roof.name}{crew}"
+        roof_name = f"{roof.name}{crew}"
     return Stage(
         stage=row["stage"], what=row["what"], busy_s=busy, share=busy / wall if wall else 0.0,
-        gb=gb, gb_per_s=rate, roof=name, roof_gb_per_s=roof.value if roof else None,
+        gb=gb, gb_per_s=rate, roof=roof_name, roof_gb_per_s=roof.value if roof else None,
         of_roof=of_roof, least_s=gb / roof.value if roof else None, says=says,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Points of a roofline from result files, and what counters saw of the same work joined to them."""
+"""Points of a roofline from result files, joined with what counters saw of the same work."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 
 from ..errors import Refusal
 from .counters.counted import Counted
+from .results import Row, load_results
 from .roofline import Point
-
-SCHEMA = "kuroshio.perf.result/1"
 
 
 def document(path: Path) -> dict[str, Any]:
@@ -31,17 +30,12 @@ def document(path: Path) -> dict[str, Any]:
     return said
 
 
-def points(path: Path, said: dict[str, Any], device: str | None = None) -> tuple[str, list[Point]]:
+def points(path: Path, device: str | None = None) -> tuple[str, list[Point]]:
     """The device of a result file and its rows as points; of several devices one must be given."""
-    if said.get("schema") != SCHEMA:
-        raise Refusal(
-            f"{path} is no result file: its schema is {said.get('schema')!r}, not {SCHEMA!r}. "
-            "kuroshio perf bench --json writes one; kuroshio climatology --json an account."
-        )
-    rows = said.get("rows")
-    if not isinstance(rows, list) or not rows:
+    rows = load_results(path).rows
+    if not rows:
         raise Refusal(f"{path} holds no rows: nothing was measured. Run the bench again.")
-    devices = sorted({str(row.get("device")) for row in rows if isinstance(row, dict)})
+    devices = sorted({str(row.device) for row in rows})
     if device is None:
         if len(devices) != 1:
             raise Refusal(
@@ -49,11 +43,9 @@ def points(path: Path, said: dict[str, Any], device: str | None = None) -> tuple
                 "one. Give it with --device."
             )
         device = devices[0]
-    found = [_point(path, row) for row in rows if str(row.get("device")) == device]
+    found = [_point(path, row) for row in rows if row.device == device]
     if not found:
-        raise Refusal(
-            f"{path} has no rows of {device}; there are rows of {', '.join(devices)}."
-        )
+        raise Refusal(f"{path} has no rows of {device}; there are rows of {', '.join(devices)}.")
     return device, found
 
 
@@ -85,12 +77,15 @@ def joined(
             points.append(point)
             continue
         left.remove(mine[0])
+        seen = mine[0]
         points.append(
             replace(
-                point, counted_bytes=mine[0].bytes, counted_flops=mine[0].flops,
-                operations=point.operations or mine[0].operations,
-                notes=(*point.notes, *mine[0].notes),
-            )  # fmt: skip
+                point,
+                counted_bytes=seen.bytes,
+                counted_flops=seen.flops,
+                operations=point.operations or seen.operations,
+                notes=(*point.notes, *seen.notes),
+            )
         )
     for case, _ in pairs:
         if case not in {point.name for point in found}:
@@ -121,34 +116,30 @@ def _same(
     return case in kernel or kernel.split("(")[0].strip() in case
 
 
-def _point(path: Path, row: Any) -> Point:
+def _point(path: Path, row: Row) -> Point:
     try:
-        device_s, host_s = row.get("device_s"), row["host_s"]
-        seconds = float((device_s or host_s)["median"])
-        size, dtype = row.get("size"), row.get("dtype")
-        name = " ".join(str(part) for part in (row["case"], size, dtype) if part is not None)
-        notes = [] if row.get("stable", True) else [
-            f"unstable: {row.get('unstable_because') or 'no reason was kept'}"
-        ]  # fmt: skip
-        nbytes, flops = (
-            None if row.get(key) is None else float(row[key]) for key in ("bytes", "flops")
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        seconds = float(row.time_s["median"])
+        nbytes, flops = (None if n is None else float(n) for n in (row.bytes, row.flops))
+        possible = seconds > 0 and all(each is None or each >= 0 for each in (nbytes, flops))
+    except (KeyError, TypeError, ValueError) as problem:
         raise Refusal(
             f"{path} has a row that cannot be used ({type(problem).__name__}: {problem}). Run the "
             "bench again."
         ) from problem
-    if not (seconds > 0 and all(each is None or each >= 0 for each in (nbytes, flops))):
+    if not possible:
         raise Refusal(
-            f"{path}: {name} took {seconds} s for {nbytes} bytes and {flops} operations, which "
-            "cannot be. Run the bench again."
+            f"{path}: {row.label} took {seconds} s for {nbytes} bytes and {flops} operations, "
+            "which cannot be. Run the bench again."
         )
-    if nbytes is None and flops is None:
+    notes = []
+    if not row.stable:
+        notes.append(f"unstable: {row.unstable_because or 'no reason was kept'}")
+    if row.bytes is None and row.flops is None:
         notes.append("declares neither bytes nor operations: give bytes= or flops= to the bench")
-    operations = row.get("operations")
-    if operations is None and flops and dtype:
-        operations = f"{dtype} fma"
+    operations = row.operations
+    if operations is None and flops and row.dtype:
+        operations = f"{row.dtype} fma"
     return Point(
-        name=name, seconds=seconds, bytes=nbytes, flops=flops, operations=operations,
+        name=row.label, seconds=seconds, bytes=nbytes, flops=flops, operations=operations,
         notes=tuple(notes),
     )  # fmt: skip

@@ -33,6 +33,11 @@ class Ceiling:
     threads: int | None = None
     message_bytes: int | None = None
 
+    @property
+    def unsteady(self) -> bool:
+        """Whether its samples differ so much that something else must have been at work."""
+        return self.low < 0.6 * self.high
+
     def as_json(self) -> dict[str, Any]:
         return {k: v for k, v in asdict(self).items() if v is not None or k == "level"}
 

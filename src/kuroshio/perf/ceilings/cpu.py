@@ -46,7 +46,9 @@ class Place(NamedTuple):
         return self.nbytes // (8 * arrays) // 8 * 8
 
 
-def memory(threads: int, effort: Effort, levels: tuple[str, ...] = ()) -> Iterator[Ceiling | Missing]:
+def memory(
+    threads: int, effort: Effort, levels: tuple[str, ...] = ()
+) -> Iterator[Ceiling | Missing]:
     """Read, copy and triad of each level (all, or those named), by so many threads at once."""
     cases = []
     for place in places(caches(), threads, available_memory_bytes()):
@@ -107,13 +109,11 @@ def places(known: list[Cache], threads: int, free_bytes: int) -> list[Place]:
         share = cache.nbytes // max(1, min(cache.sharers, -(-threads // cache.count)))
         nbytes = share // 2
         if nbytes <= before:
-            found.append(
-                Place(cache.level, 0, f"a thread's share, {share:,} bytes, holds no more than "
-                      "the level before it")  # fmt: skip
-            )
+            why = f"a thread's share, {share:,} bytes, holds no more than the level before it"
+            found.append(Place(cache.level, 0, why))
             continue
         found.append(Place(cache.level, nbytes, ""))
-        before = 2 * cache.nbytes if cache.sharers == 1 else share
+        before = share
     last = known[-1] if known else None
     wanted = 4 * last.nbytes * min(last.count, threads) if last else _FALLBACK
     nbytes = min(wanted, free_bytes // 4)
@@ -145,4 +145,4 @@ def _min_max() -> tuple:
 
 
 def _popcount() -> tuple:
-    return (np.random.default_rng(2).integers(-(1 << 63), 1 << 63, _ITEMS, np.int64, endpoint=False),)
+    return (np.frombuffer(np.random.default_rng(2).bytes(8 * _ITEMS), np.int64),)

@@ -17,7 +17,7 @@ _H200 = "NVIDIA H200 data sheet, as quoted by itkb.uw.cz/2026/06/nvidia-h200-vs-
 _MI50 = "AMD's release of 6 November 2018, as quoted by skyne98.github.io/wiki-gfx906 (secondary)"
 
 # What the driver calls a device -> GB/s, Gop/s by name of the ceiling, source.
-_SHEETS: tuple[tuple[str, float | None, dict[str, float], str], ...] = (
+_SHEETS: tuple[tuple[str, float, dict[str, float], str], ...] = (
     (r"NVIDIA H200", 4800, {"float64 fma": 34e3, "matrix float16": 989e3,
                             "matrix bfloat16": 989e3}, _H200),
     (r"NVIDIA A100-SXM4-40GB", 1555, {"float64 fma": 9.7e3, "float32 fma": 19.5e3,
@@ -43,7 +43,5 @@ def peaks(model: str | None) -> list[Peak]:
     for pattern, bandwidth, rates, source in _SHEETS:
         if model and re.fullmatch(pattern, model.strip()):
             memory = [Peak(name, "memory", GB, bandwidth, source) for name in BANDWIDTHS]
-            return (memory if bandwidth else []) + [
-                Peak(name, None, GOP, rate, source) for name, rate in rates.items()
-            ]
+            return memory + [Peak(name, None, GOP, rate, source) for name, rate in rates.items()]
     return []

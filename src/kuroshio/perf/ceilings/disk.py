@@ -23,7 +23,9 @@ _FILE = 64 << 20  # bytes each thread reads
 COLD, WARM = "disk read cold", "disk read warm"
 
 
-def disk(folder: Path, threads: int, effort: Effort, file_bytes: int = _FILE) -> Iterator[Ceiling | Missing]:
+def disk(
+    folder: Path, threads: int, effort: Effort, file_bytes: int = _FILE
+) -> Iterator[Ceiling | Missing]:
     """Each thread reads a file of its own, from end to end, in pieces of 4 MB."""
     samples = max(3, effort.samples // 3)
     with tempfile.TemporaryDirectory(prefix="kuroshio-disk-", dir=folder) as place:
@@ -48,7 +50,7 @@ def disk(folder: Path, threads: int, effort: Effort, file_bytes: int = _FILE) ->
 def _dropped(
     files: list[Path], samples: int, what: str, problem: OSError, threads: int
 ) -> Iterator[Ceiling | Missing]:
-    """The system is asked to forget the files; it need not, so a rate like memory's says it did not."""
+    """The system is asked to forget the files, which it need not do."""
     reason = problem.strerror or str(problem)
     if not hasattr(os, "posix_fadvise"):
         yield Missing(COLD, f"the system's cache cannot be avoided here ({reason})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -32,7 +33,7 @@ def wanted(name: str, only: tuple[str, ...]) -> bool:
 def measure(
     gpu: Gpu, sizes: Sizes, l2_bytes: int | None, only: tuple[str, ...] = ()
 ) -> Iterator[Ceiling | Missing]:
-    """All that the device layer can measure of one device, or what has a part of `only` in its name."""
+    """All that the device layer can measure, or what has one of `only` in its name."""
     with gpu.use():
         kernels = gpu.kernels(text(), KERNELS)
         clock = Clock(gpu, gpu.stream(), sizes.effort)
@@ -182,8 +183,8 @@ def link(gpu, clock, sizes, only) -> Iterator[Ceiling]:  # type: ignore[no-untyp
         here = gpu.pinned(shape, np.uint8) if kind == "pinned" else np.zeros(shape, np.uint8)
         here[:] = 1  # every page is there
         for name, work in (
-            (names[0], lambda here=here: gpu.upload(there, here, clock.stream)),
-            (names[1], lambda here=here: gpu.download(here, there, clock.stream)),
+            (names[0], partial(gpu.upload, there, here, clock.stream)),
+            (names[1], partial(gpu.download, here, there, clock.stream)),
         ):
             if not wanted(name, only):
                 continue

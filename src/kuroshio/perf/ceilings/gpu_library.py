@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -50,7 +51,8 @@ def matrices(name: str, effort: Effort, side: int = SIDE) -> Iterator[Ceiling | 
 def _by_cupy(number: int, dtype: str, side: int, effort: Effort) -> list[float]:
     """By gemmEx itself, so that CuPy need have no such type: bfloat16 travels as 16 bits."""
     import cupy
-    from cupy_backends.cuda.libs import cublas
+
+    cublas = import_module("cupy_backends.cuda.libs.cublas")
 
     with cupy.cuda.Device(number):
         a, b = (_bits(cupy, dtype, side, seed) for seed in (1, 2))
@@ -98,14 +100,12 @@ def _check(a: np.ndarray, b: np.ndarray, c: np.ndarray, dtype: str) -> None:
 
 def _by_torch(number: int, dtype: str, side: int, effort: Effort) -> list[float]:
     """CUDA, ROCm and DTK builds of PyTorch all call their devices cuda."""
-    import torch
+    torch = import_module("torch")
 
     if not torch.cuda.is_available():
         raise RuntimeError("it sees no device")
     with torch.cuda.device(number):
-        a, b = (
-            torch.randn(side, side, device="cuda").to(getattr(torch, dtype)) for _ in range(2)
-        )
+        a, b = (torch.randn(side, side, device="cuda").to(getattr(torch, dtype)) for _ in range(2))
         c = torch.empty_like(a)
         return _timed(
             lambda: torch.cuda.Event(enable_timing=True),

@@ -24,13 +24,12 @@ def inflate(threads: int, effort: Effort) -> Iterator[Ceiling]:
     raw = _map()
     stream = zlib.compress(raw, 4)
     for library, function in _libraries():
+
         def again(passes: int, function: Inflate = function) -> None:
             for _ in range(passes):
                 function(stream, len(raw))
 
-        samples = rates(
-            again, tuple, threads, 1e-9 * len(raw), effort.samples, effort.sample_s
-        )
+        samples = rates(again, tuple, threads, 1e-9 * len(raw), effort.samples, effort.sample_s)
         how = (
             f"{library}: decoded bytes of a made map of {_SHAPE[0]} x {_SHAPE[1]} 16-bit codes, "
             f"shuffled, deflated to {len(stream) / len(raw):.0%}; other data are quicker or slower"

@@ -84,17 +84,6 @@ def document(
     }
 
 
-def write(path: Path, document: dict[str, Any]) -> None:
-    """Beside its place, and then moved there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        new.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
-
-
 def read(path: Path) -> tuple[dict[str, Any], list[Ceiling]]:
     """A document and its ceilings; Refusal where it is none."""
     try:

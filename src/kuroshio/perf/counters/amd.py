@@ -1,8 +1,8 @@
 """Counters of AMD's devices: rocprofiler-compute (omniperf), rocprof and rocprofv3.
 
-Bytes are requests of the L2 to memory: 64 a request, 32 where it says so, and from gfx942 on 128 for
-those that TCC_BUBBLE counts. Operations are 64 lanes an instruction, masked ones included, and 512
-a unit of a matrix instruction: gfx906 and gfx908 do not count them.
+Bytes are requests of the L2 to memory: 64 a request, 32 where it says so, and from gfx942 on
+128 for those that TCC_BUBBLE counts. Operations are 64 lanes an instruction, masked ones
+included, and 512 a unit of a matrix instruction: gfx906 and gfx908 do not count them.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def wide(table: Table) -> list[Counted]:
     _require(table.path, _counter_names(table.columns))
     launches = []
     for row in table.rows:
+
         def counter(name: str, row: tuple[str, ...] = row) -> float | None:
             return _wide_counter(table, row, name)
 

@@ -9,7 +9,7 @@ from statistics import median
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """Of one launch: bytes between cache and memory, operations, seconds; None where not counted."""
+    """Of one launch: bytes between cache and memory, operations, seconds; None: not counted."""
 
     name: str
     bytes: float | None = None

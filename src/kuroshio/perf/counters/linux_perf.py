@@ -79,9 +79,13 @@ def read(path: Path, text: str) -> list[Counted]:
         )
     return [
         Counted(
-            name=path.stem, bytes=nbytes, flops=flops, operations=operations,
-            seconds=_seconds(values), notes=tuple(notes),
-        )  # fmt: skip
+            name=path.stem,
+            bytes=nbytes,
+            flops=flops,
+            operations=operations,
+            seconds=_seconds(values),
+            notes=tuple(notes),
+        )
     ]
 
 
@@ -95,7 +99,7 @@ def _bytes(values: dict[str, tuple[float, str]]) -> tuple[float | None, list[str
         return sum(controllers), ["bytes of the memory controllers: of all that ran meanwhile"]
     lines = [values[event][0] for event in _MISSES if event in values]
     if lines:
-        return _LINE * sum(lines), ["bytes are 64 a miss of the last cache: write-backs are not in it"]
+        return _LINE * sum(lines), ["bytes are 64 a miss of the last cache, without write-backs"]
     if "cache-misses" in values:
         return _LINE * values["cache-misses"][0], [
             "bytes are 64 a cache miss: a rough figure, without write-backs"
@@ -112,9 +116,11 @@ def _flops(values: dict[str, tuple[float, str]]) -> tuple[float | None, str | No
     if by_kind:
         return sum(by_kind.values()), max(by_kind, key=lambda kind: by_kind[kind]), []
     if "fp_ret_sse_avx_ops.all" in values:
-        return values["fp_ret_sse_avx_ops.all"][0], None, [
-            "operations of all precisions together: say which with the result's operations"
-        ]
+        return (
+            values["fp_ret_sse_avx_ops.all"][0],
+            None,
+            ["operations of all precisions together: say which with the result's operations"],
+        )
     return None, None, []
 
 

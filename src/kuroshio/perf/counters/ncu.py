@@ -46,7 +46,7 @@ def _wide(table: Table) -> list[tuple[str, Metrics]]:
     """A row a kernel; the first row has units."""
     name_at, id_at = table.where("Kernel Name"), table.where("ID")
     if name_at is None or id_at is None:
-        raise Refusal(f"{table.path} has no columns ID and Kernel Name. Files that can be read: {FORMATS}.")
+        raise Refusal(f"{table.path} lacks ID or Kernel Name. Files that can be read: {FORMATS}.")
     units = table.rows[0]
     if units[id_at]:
         raise Refusal(
@@ -61,7 +61,7 @@ def _wide(table: Table) -> list[tuple[str, Metrics]]:
                 metrics.setdefault(column, (number(table.path, column, field), unit))
         found.append((row[name_at], metrics))
     if not found:
-        raise Refusal(f"{table.path} has units and no kernels: it is cut off, or none was profiled.")
+        raise Refusal(f"{table.path} has units and no kernels: cut off, or none was profiled.")
     return found
 
 

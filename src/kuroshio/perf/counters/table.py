@@ -1,4 +1,4 @@
-"""CSV files of counters: whole, with the columns that are needed, or a Refusal that says what is not."""
+"""CSV files of counters: whole and even, or a Refusal that says what is the matter."""
 
 from __future__ import annotations
 
