@@ -66,7 +66,7 @@ def test_sizes_fit_their_levels(l1, l2, l3, threads, sharers, count, free):
     for cache in known:
         together = min(cache.sharers, -(-threads // cache.count))
         assert sizes[cache.level] * together <= cache.nbytes
-    assert sizes["L2"] > known[0].nbytes
+    assert sizes["L2"] > known[0].nbytes or l2 <= l1 + 1
     if sizes["L3"]:
         assert sizes["L3"] > sizes["L2"]
     assert sizes["memory"] * threads <= max((1 << free) // 4, threads << 20)
