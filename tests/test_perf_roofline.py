@@ -21,7 +21,14 @@ from kuroshio.perf.ceilings import cpu, store
 from kuroshio.perf.ceilings.ceiling import BANDWIDTHS, GB, GOP, Ceiling
 from kuroshio.perf.ceilings.cpu import Effort
 from kuroshio.perf.roofline import (
-    AT_ROOF, BANDWIDTH_BOUND, COMPUTE_BOUND, NEITHER, Point, attainable, judge, roofs,
+    AT_ROOF,
+    BANDWIDTH_BOUND,
+    COMPUTE_BOUND,
+    NEITHER,
+    Point,
+    attainable,
+    judge,
+    roofs,
 )  # fmt: skip
 from perf_runs import run_perf
 
@@ -141,30 +148,31 @@ def scale(source, target):
 
 
 @njit(nogil=True, fastmath={"contract"})
-def polynomials(values):
-    for i in range(values.size):
-        x = values[i]
-        y = x * x + 0.25
-        y = y * x + 0.5
-        y = y * x + 0.75
-        y = y * x + 0.25
-        y = y * x + 0.5
-        y = y * x + 0.75
-        y = y * x + 0.25
-        y = y * x + 0.5
-        y = y * x + 0.75
-        y = y * x + 0.25
-        y = y * x + 0.5
-        y = y * x + 0.75
-        y = y * x + 0.25
-        y = y * x + 0.5
-        y = y * x + 0.75
-        y = y * x + 0.25
-        y = y * x + 0.5
-        y = y * x + 0.75
-        y = y * x + 0.25
-        y = y * x + 0.5
-        values[i] = y * 1e-3
+def polynomials(values, passes):
+    for _ in range(passes):
+        for i in range(values.size):
+            x = values[i]
+            y = x * x + 0.25
+            y = y * x + 0.5
+            y = y * x + 0.75
+            y = y * x + 0.25
+            y = y * x + 0.5
+            y = y * x + 0.75
+            y = y * x + 0.25
+            y = y * x + 0.5
+            y = y * x + 0.75
+            y = y * x + 0.25
+            y = y * x + 0.5
+            y = y * x + 0.75
+            y = y * x + 0.25
+            y = y * x + 0.5
+            y = y * x + 0.75
+            y = y * x + 0.25
+            y = y * x + 0.5
+            y = y * x + 0.75
+            y = y * x + 0.25
+            y = y * x + 0.5
+            values[i] = y * 1e-3
 
 
 def timed(function, *arguments, calls: int) -> float:
@@ -193,8 +201,8 @@ def here() -> tuple[roofline.Judgement, roofline.Judgement]:
     )  # fmt: skip
     near = np.full(2048, 0.5)
     computing = Point(
-        name="polynomials", seconds=timed(polynomials, near, calls=1000), bytes=16 * 2048,
-        flops=41 * 2048, operations="float64 fma",
+        name="polynomials", seconds=timed(polynomials, near, 1000, calls=1), bytes=16 * 2048,
+        flops=1000 * 41 * 2048, operations="float64 fma",
     )  # fmt: skip
     return judge(streaming, under), judge(computing, under)
 
@@ -202,7 +210,7 @@ def here() -> tuple[roofline.Judgement, roofline.Judgement]:
 def test_real_work_is_classed_rightly():
     """Others may be at work on this machine, so a try may fail; wrong rules fail every one."""
     tries = []
-    for _ in range(6):
+    for _ in range(8):
         streaming, computing = here()
         tries.append((streaming, computing))
         if (streaming.kind, computing.kind) == (BANDWIDTH_BOUND, COMPUTE_BOUND):
@@ -305,7 +313,7 @@ def test_names_of_counted_kernels_are_matched():
     assert [point.counted_bytes for point in found] == [1.0, 1.0]
     found = roofline_results.joined(points, counted)
     assert [point.name for point in found] == ["work", "other (5)", "k2"]
-    with pytest.raises(Refusal, match="no such|there is none"):
+    with pytest.raises(Refusal, match="there is none"):
         roofline_results.joined(points, counted, [("none", "k2")])
     with pytest.raises(Refusal, match="Say which"):
         roofline_results.joined(points, [counted[0], replace(counted[0], name="work2")])

@@ -121,7 +121,9 @@ def test_old_rocprof_and_rocprofv3(tmp_path):
     assert (found.name, found.bytes, found.seconds) == ("k(int*)", 12800, pytest.approx(3e-6))
     head = ["Dispatch_Id", "Kernel_Name", "Counter_Name", "Counter_Value", "Start_Timestamp",
             "End_Timestamp"]  # fmt: skip
-    rows = [[1, "k", name, value, 10, 2010] for name, value in zip(AMD[2:], (7, 1, 4, 2))]
+    rows = [
+        [1, "k", name, value, 10, 2010] for name, value in zip(AMD[2:], (7, 1, 4, 2), strict=True)
+    ]
     (found,) = read(table(tmp_path / "counter_collection.csv", head, *rows))
     assert found.bytes == 32 + 64 * 6 + 64 * 2 + 32 * 2
     assert found.seconds == pytest.approx(2e-6)
