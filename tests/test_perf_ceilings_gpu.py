@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from emulator import EmulatedGpu
+from kuroshio.device import cuda
+from kuroshio.perf import ceilings_command
 from kuroshio.perf.ceilings import gpu as ceilings_gpu
-from kuroshio.perf.ceilings import gpu_library, gpu_several
+from kuroshio.perf.ceilings import gpu_clock, gpu_library, gpu_several, store
 from kuroshio.perf.ceilings.ceiling import BANDWIDTHS, Ceiling, Missing
 from kuroshio.perf.ceilings.cpu import Effort
 from kuroshio.perf.ceilings.gpu_clock import Sizes
 from kuroshio.perf.ceilings.gpu_program import CHAINS, KERNELS, STEPS, UNROLL, text
+from perf_runs import run_perf
 
 BLOCK = 256
 TINY = Sizes(1 << 20, 1 << 16, 1, 5, Effort(2, 1e-4))
@@ -158,6 +161,43 @@ def test_a_whole_device_is_measured():
     for each in found:
         assert 0 < each.low <= each.value <= each.high
         assert each.n == TINY.effort.samples
+
+
+@pytest.fixture
+def as_cuda(monkeypatch):
+    """`--device cuda:0` is an emulated device, called so, with a tiny amount of work."""
+    device = EmulatedGpu()
+    device.name, device.model = "cuda:0", "NVIDIA A100-SXM4-80GB"
+    monkeypatch.setattr(cuda, "by_name", lambda name: device)
+    monkeypatch.setattr(cuda, "count", lambda: 1)
+    monkeypatch.setattr(gpu_library, "l2_bytes", lambda name: 1 << 18)
+    monkeypatch.setattr(gpu_library, "find_spec", lambda name: None)
+    monkeypatch.setattr(gpu_clock, "Sizes", lambda **_: TINY)
+    monkeypatch.setattr(ceilings_command, "_environment", lambda device: {"now": {}})
+    return device
+
+
+def test_the_command_on_a_device(as_cuda, tmp_path, monkeypatch):
+    monkeypatch.setenv("KUROSHIO_CACHE_DIR", str(tmp_path))
+    done = run_perf("ceilings", "--device", "cuda:0", "--save")
+    assert done.status == 0, done
+    assert "data sheet" in done.out
+    assert "nvidia-a100-datasheet" in done.out
+    assert "Not measured: matrix float16: CuPy is not installed" in done.out
+    assert "Not measured: peer copy and all-reduce: there is one device" in done.out
+    said, found = store.saved("cuda:0", as_cuda.model)
+    assert said["device"] == "cuda:0"
+    assert {each.unit for each in found} == {"GB/s", "Gop/s", "us"}
+    peaks = {peak["name"] for peak in said["data_sheet_peaks"]}
+    assert peaks == {*BANDWIDTHS, "float64 fma", "float32 fma", "matrix float16", "matrix bfloat16"}
+
+
+def test_a_device_that_is_lost_while_it_works(as_cuda):
+    as_cuda.failing = "fma_float32"
+    done = run_perf("ceilings", "--device", "cuda:0", "--json")
+    assert done.status == 2
+    assert done.out == ""
+    assert "a kernel failed" in done.err
 
 
 def test_only_what_is_asked_for_is_measured():

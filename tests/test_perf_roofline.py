@@ -120,6 +120,15 @@ def test_operations_without_a_ceiling_are_said():
     assert found.kind == NEITHER  # 10 of 20 GB/s, and nothing to hold its operations to
 
 
+def test_other_operations_on_floats_are_held_to_fma():
+    under = roofs("cpu", ceilings(), 1)
+    found = judge(replace(work(40, 100), operations="float64 add"), under)
+    assert (found.kind, found.of_roof) == (COMPUTE_BOUND, pytest.approx(0.8))
+    assert "attain half" in found.notes[0]
+    assert judge(work(40, 100), under).notes == ()
+    assert judge(replace(work(40, 100), operations="float32 add"), under).of_roof != 0.8
+
+
 def test_counted_bytes_count():
     under = roofs("cpu", ceilings(), 1)
     point = replace(work(1, 0.5), counted_bytes=18e9)

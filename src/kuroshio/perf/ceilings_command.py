@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from ..errors import Refusal
 
@@ -44,7 +45,6 @@ def run(arguments: argparse.Namespace) -> None:
     from ..device.names import check_device
     from .ceilings import measure, store
     from .ceilings.datasheet import peaks
-    from .environment import environment
     from .results import check_writable, write_json
 
     device = check_device(arguments.device)
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise Refusal(f"--only {' '.join(only)} left nothing to measure on {device}.")
     who = store.identity(device, model)
     sheet = peaks(model)
-    document = store.document(who, environment(device), ceilings, missing, sheet)
+    document = store.document(who, _environment(device), ceilings, missing, sheet)
     if arguments.save:
         store.folder().mkdir(parents=True, exist_ok=True)
         write_json(store.folder() / who.file_name, document)
@@ -92,6 +92,12 @@ def run(arguments: argparse.Namespace) -> None:
     _show(who, ceilings, missing, measure.beside(ceilings, sheet), sheet)
     if arguments.save:
         print(f"Kept in {store.folder() / who.file_name}")
+
+
+def _environment(device: str) -> dict[str, Any]:
+    from .environment import environment
+
+    return environment(device)
 
 
 def _progress(what: str) -> None:

@@ -15,15 +15,14 @@ from .ceilings.ceiling import BANDWIDTHS, GB, GOP, LEVELS, Ceiling
 
 AT_ROOF = 0.6
 """From this share of a roof on, work is called bound by it."""
-_OVER = 1.05  # what may be attained above a measured ceiling before it is not that ceiling's level
+_OVER = 1.1  # so much above a measured ceiling is not to be believed
+_ABOVE = 1.05  # so much above the highest sample of a level, and bytes came from a nearer one
 _OTHER_NAMES = {
     "int popcount": ("int64 popcount", "int32 popcount"),
     "popcount": ("int64 popcount", "int32 popcount"),
     "int min/max": ("int32 min/max",),
-    "float64": ("float64 fma",),
-    "float32": ("float32 fma",),
-    "float16": ("float16 fma",),
 }
+_FLOATS = ("float64", "float32", "float16")
 
 BANDWIDTH_BOUND, COMPUTE_BOUND, NEITHER = "bandwidth-bound", "compute-bound", "neither"
 
@@ -41,15 +40,20 @@ class Roofs:
         """The highest of reading, copying and triad: the roof."""
         return max(self.bandwidths[level], key=lambda each: each.value)
 
+    def exceeded(self, level: str, bandwidth: float) -> bool:
+        """Whether that is more than the level ever gave while it was measured."""
+        return bandwidth > _ABOVE * max(each.high for each in self.bandwidths[level])
+
     def least(self, level: str) -> Ceiling:
         """The lowest of them: what another mix of reads and writes may be held to."""
         return min(self.bandwidths[level], key=lambda each: each.value)
 
     def peak(self, operations: str | None) -> Ceiling | None:
-        for name in _OTHER_NAMES.get(operations or "", (operations or "",)):
-            if name in self.peaks:
-                return self.peaks[name]
-        return None
+        """That of the same operations; of other ones on floats ("float64 add") that of fma."""
+        asked = operations or ""
+        kind = asked.split(" ")[0]
+        names = _OTHER_NAMES.get(asked, (asked,)) + ((f"{kind} fma",) if kind in _FLOATS else ())
+        return next((self.peaks[name] for name in names if name in self.peaks), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +170,13 @@ def judge(point: Point, under: Roofs, level: str | None = None) -> Judgement:
             f"its operations ({named}) have no measured ceiling (there are: "
             f"{', '.join(sorted(under.peaks)) or 'none'}), so only bandwidth is judged"
         )
+    if peak and point.operations not in (peak.name, peak.name.split(" ")[0]) and (
+        peak.name.endswith(" fma")
+    ):
+        notes.append(
+            f"{point.operations} is held to {peak.name}, where each counts as two operations: "
+            "alone, additions or products attain half of it"
+        )
     if level is None:
         level = _level(bandwidth, under)
     elif level not in under.bandwidths:
@@ -211,14 +222,14 @@ def ratio_says(ratio: float | None) -> str:
 
 def _faster(bandwidth: float, level: str, under: Roofs) -> bool:
     """Whether a nearer level than memory was taken because of the rate."""
-    return level != "memory" and bandwidth > _OVER * under.best("memory").value
+    return level != "memory" and under.exceeded("memory", bandwidth)
 
 
 def _level(bandwidth: float | None, under: Roofs) -> str:
     levels = list(under.bandwidths)[::-1]
     if bandwidth is not None:
         for level in levels:
-            if bandwidth <= _OVER * under.best(level).value:
+            if not under.exceeded(level, bandwidth):
                 return level
         return levels[-1]
     return levels[0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,8 @@ class Effort(NamedTuple):
     sample_s: float
 
 
-FULL, QUICK = Effort(15, 0.02), Effort(7, 0.006)
+# Many short ones: where others want the processor, a long one is always interrupted.
+FULL, QUICK = Effort(30, 0.005), Effort(9, 0.004)
 
 
 class Place(NamedTuple):
@@ -54,48 +56,60 @@ def memory(
     for place in places(caches(), threads, available_memory_bytes()):
         if levels and place.level not in levels:
             continue
-        if place.nbytes:
-            cases += [(place, *stream) for stream in _STREAMS]
-        else:
+        if not place.nbytes:
             yield Missing(f"{place.level} bandwidth", place.note)
-    samples: list[list[float]] = [[] for _ in cases]
-    # In bursts, all cases in each: what else the machine does comes and goes.
-    for burst in range(_BURSTS):
-        for found, (place, _, kernel, arrays, dtype) in zip(samples, cases, strict=True):
-            share = len(range(burst, effort.samples, _BURSTS))
+            continue
+        for name, kernel, arrays, dtype in _STREAMS:
             items = place.items(arrays)
-
-            def make(arrays: int = arrays, items: int = items, dtype: type = dtype) -> tuple:
-                return tuple(_aligned(items, np.dtype(dtype), number) for number in range(arrays))
-
-            found += rates(kernel, make, threads, 8e-9 * arrays * items, share, effort.sample_s)
-    for found, (place, name, _, arrays, _) in zip(samples, cases, strict=True):
-        how = (
-            f"{arrays} array{'s' if arrays > 1 else ''} of {8 * place.items(arrays):,} bytes a "
-            f"thread{place.note}; 8 bytes an item and array; in {_BURSTS} bursts"
-        )
-        yield ceiling(name, place.level, GB, found, how, threads)
+            how = (
+                f"{arrays} array{'s' if arrays > 1 else ''} of {8 * items:,} bytes a thread"
+                f"{place.note}; 8 bytes an item and array"
+            )
+            make = partial(_arrays, arrays, items, dtype)
+            cases.append(_Case(name, place.level, GB, kernel, make, 8e-9 * arrays * items, how))
+    yield from _measured(cases, threads, effort)
 
 
 def compute(threads: int, effort: Effort, names: tuple[str, ...] = ()) -> Iterator[Ceiling]:
     """Arithmetic on values in the nearest cache, as Numba compiles it for this processor."""
     chain = f"{kernels.CHAIN} a value between its load and its store, in the nearest cache"
-    for name, kernel, make, operations, how in (
-        ("float64 fma", kernels.fma, lambda: _fma(np.float64), 2 * kernels.CHAIN,
-         f"y = a y + b counts as 2; {chain}"),
-        ("float32 fma", kernels.fma, lambda: _fma(np.float32), 2 * kernels.CHAIN,
-         f"y = a y + b counts as 2; {chain}"),
-        ("int32 min/max", kernels.min_max, _min_max, kernels.CHAIN, chain),
-        ("int64 popcount", kernels.popcount, _popcount, 1,
-         "of 64-bit words, each with a load and an addition, in the nearest cache"),
-    ):  # fmt: skip
-        if names and name not in names:
-            continue
-        items = make()[0].size
-        samples = rates(
-            kernel, make, threads, 1e-9 * operations * items, effort.samples, effort.sample_s
+    fused = f"y = a y + b counts as 2; {chain}"
+    counts = "of 64-bit words, each with a load and an addition, in the nearest cache"
+    cases = [
+        _Case(name, None, GOP, kernel, make, 1e-9 * operations * make()[0].size, how)
+        for name, kernel, make, operations, how in (
+            ("float64 fma", kernels.fma, partial(_fma, np.float64), 2 * kernels.CHAIN, fused),
+            ("float32 fma", kernels.fma, partial(_fma, np.float32), 2 * kernels.CHAIN, fused),
+            ("int32 min/max", kernels.min_max, _min_max, kernels.CHAIN, chain),
+            ("int64 popcount", kernels.popcount, _popcount, 1, counts),
         )
-        yield ceiling(name, None, GOP, samples, how, threads)
+        if not names or name in names
+    ]
+    yield from _measured(cases, threads, effort)
+
+
+class _Case(NamedTuple):
+    """What `rates` is to measure, and what its ceiling is called."""
+
+    name: str
+    level: str | None
+    unit: str
+    kernel: Callable[..., Any]
+    make: Callable[[], tuple]
+    amount: float
+    how: str
+
+
+def _measured(cases: list[_Case], threads: int, effort: Effort) -> Iterator[Ceiling]:
+    """In bursts, all cases in each: what else the machine does comes and goes."""
+    samples: list[list[float]] = [[] for _ in cases]
+    for burst in range(_BURSTS):
+        share = len(range(burst, effort.samples, _BURSTS))
+        for found, case in zip(samples, cases, strict=True):
+            found += rates(case.kernel, case.make, threads, case.amount, share, effort.sample_s)
+    for found, case in zip(samples, cases, strict=True):
+        how = f"{case.how}; in {_BURSTS} bursts"
+        yield ceiling(case.name, case.level, case.unit, found, how, threads)
 
 
 def places(known: list[Cache], threads: int, free_bytes: int) -> list[Place]:
@@ -121,6 +135,10 @@ def places(known: list[Cache], threads: int, free_bytes: int) -> list[Place]:
     if last and nbytes < 2 * last.nbytes:
         note = f", hardly more than the {last.level} holds: memory is short"
     return [*found, Place("memory", max(nbytes // threads, 1 << 20), note)]
+
+
+def _arrays(count: int, items: int, dtype: type) -> tuple:
+    return tuple(_aligned(items, np.dtype(dtype), number) for number in range(count))
 
 
 def _aligned(items: int, dtype: np.dtype, number: int) -> np.ndarray:

@@ -172,15 +172,16 @@ def latency(gpu, kernels, clock, sizes, only) -> Iterator[Ceiling]:  # type: ign
 
 def link(gpu, clock, sizes, only) -> Iterator[Ceiling]:  # type: ignore[no-untyped-def]
     """Copies between host and device, from and to pinned memory and any other."""
+    nbytes = min(sizes.link_bytes, gpu.free_bytes() // 4)
     there = None
     for kind in ("pinned", "pageable"):
         names = f"host to device, {kind}", f"device to host, {kind}"
         if not any(wanted(name, only) for name in names):
             continue
         if there is None:
-            there = gpu.zeros((sizes.link_bytes,), np.uint8)
-        shape = (sizes.link_bytes,)
-        here = gpu.pinned(shape, np.uint8) if kind == "pinned" else np.zeros(shape, np.uint8)
+            there = gpu.zeros((nbytes,), np.uint8)
+        pinned = kind == "pinned"
+        here = gpu.pinned((nbytes,), np.uint8) if pinned else np.zeros(nbytes, np.uint8)
         here[:] = 1  # every page is there
         for name, work in (
             (names[0], partial(gpu.upload, there, here, clock.stream)),
@@ -188,11 +189,10 @@ def link(gpu, clock, sizes, only) -> Iterator[Ceiling]:  # type: ignore[no-untyp
         ):
             if not wanted(name, only):
                 continue
-            pinned = kind == "pinned"
             seconds = clock.on_device(work) if pinned else clock.on_host(work)
-            how = f"{sizes.link_bytes >> 20} MB at a time; {EVENTS if pinned else HOST}"
-            rates = [1e-9 * sizes.link_bytes / s for s in seconds]
-            yield ceiling(name, "link", GB, rates, how, message_bytes=sizes.link_bytes)
+            how = f"{nbytes >> 20} MB at a time; {EVENTS if pinned else HOST}"
+            rates = [1e-9 * nbytes / s for s in seconds]
+            yield ceiling(name, "link", GB, rates, how, message_bytes=nbytes)
 
 
 def _power_of_two(nbytes: int) -> int:
