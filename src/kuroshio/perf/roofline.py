@@ -170,8 +170,10 @@ def judge(point: Point, under: Roofs, level: str | None = None) -> Judgement:
             f"its operations ({named}) have no measured ceiling (there are: "
             f"{', '.join(sorted(under.peaks)) or 'none'}), so only bandwidth is judged"
         )
-    if peak and point.operations not in (peak.name, peak.name.split(" ")[0]) and (
-        peak.name.endswith(" fma")
+    if (
+        peak
+        and point.operations not in (peak.name, peak.name.split(" ")[0])
+        and (peak.name.endswith(" fma"))
     ):
         notes.append(
             f"{point.operations} is held to {peak.name}, where each counts as two operations: "

@@ -47,10 +47,10 @@ def axes(judged: Sequence[Judgement], under: Roofs) -> Axes:
     xs = [x for each in shown for x in (each.intensity, each.declared_intensity) if x]
     ys = [each.rate for each in shown if each.rate]
     xs += [peak.value / memory for peak in peaks]
-    left, right = _tens(min(xs) / 3, down=True), _tens(max(xs) * 3, down=False)
+    left, right = _tens(min(xs) / 3, down=True), _tens(max(xs) * 5, down=False)
     ys += [peak.value for peak in peaks] or [right * memory]
     return Axes(left, right, _tens(min(*ys, left * memory * 3) / 2, down=True),
-                _tens(max(ys) * 1.5, down=False))  # fmt: skip
+                _tens(max(ys) * 2.2, down=False))  # fmt: skip
 
 
 def _tens(value: float, down: bool) -> float:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ..errors import Refusal
 from .roofline import BANDWIDTH_BOUND, COMPUTE_BOUND, Judgement, Roofs
-from .roofline_axes import axes, mark, peaks_of, roof_at
+from .roofline_axes import axes, mark, peaks_of
+from .roofline_labels import Circle, Line, label, near
 
 # Okabe and Ito's colours, for every eye.
 _COLOURS = {BANDWIDTH_BOUND: "#0072B2", COMPUTE_BOUND: "#D55E00"}
@@ -47,7 +48,7 @@ def draw(judged: Sequence[Judgement], under: Roofs, path: Path, title: str, subt
     plot.set_axisbelow(True)
     for side in ("top", "right"):
         plot.spines[side].set_visible(False)
-    _roofs(figure, plot, [each for _, each in shown], under)
+    _roofs(plot, [each for _, each in shown], under)
     for number, each in sorted(shown, key=lambda pair: -pair[1].point.share):
         _point(plot, number, each)
     figure.text(0.025, 0.965, title, fontsize=15, fontweight="bold", va="top")
@@ -63,51 +64,42 @@ def draw(judged: Sequence[Judgement], under: Roofs, path: Path, title: str, subt
         new.unlink(missing_ok=True)
 
 
-def _roofs(figure, plot, shown, under: Roofs) -> None:  # type: ignore[no-untyped-def]
-    """A slope a level with its name along it, and a flat roof a kind of operation."""
+def _roofs(plot, shown, under: Roofs) -> None:  # type: ignore[no-untyped-def]
+    """A slope a level and a flat roof a kind of operation, with their names in them."""
     area, peaks = axes(shown, under), peaks_of(shown, under)
-    steps = 200
-    xs = [area.left * (area.right / area.left) ** (i / steps) for i in range(steps + 1)]
+    highest = peaks[0].value if peaks else area.right * under.best("memory").value
+    names: list[tuple[Line, str, str]] = []
     for level in under.bandwidths:
-        best = under.best(level)
-        ys = [roof_at(x, under, level, peaks) for x in xs]
-        line = [(x, y) for x, y in zip(xs, ys, strict=True) if y is not None]
-        if peaks:
-            ridge = peaks[0].value / best.value
-            line.append((ridge, peaks[0].value))
-        colour = _ROOF if level == "memory" else _NEARER
-        plot.plot(*zip(*line, strict=True), color=colour, lw=1.8 if level == "memory" else 1.0)
-        along = len(under.bandwidths) - list(under.bandwidths).index(level)
-        _along(figure, plot, area, best.value, f"{level} {best.value:,.3g} GB/s", colour, along)
+        value = under.best(level).value
+        start = max(area.left, area.bottom / value)
+        stop = min(highest / value, area.right)
+        line = (start, start * value), (stop, stop * value)
+        colour, width = (_ROOF, 1.8) if level == "memory" else (_NEARER, 1.0)
+        plot.plot(*zip(*line, strict=True), color=colour, lw=width)
+        names.append((line, f"{level} {_short(value)} GB/s", colour))
     memory = under.best("memory").value
-    for peak in peaks:
-        plot.plot([peak.value / memory, area.right], [peak.value] * 2, color=_ROOF, lw=1.8)
-        plot.text(
-            area.right, peak.value * 1.06, f"{peak.name} {_short(peak.value)} Gop/s", ha="right",
-            va="bottom", fontsize=9, color=_ROOF,
-        )  # fmt: skip
     if peaks and len(under.bandwidths) > 1:
         nearest = max(under.best(level).value for level in under.bandwidths)
-        plot.plot(
-            [peaks[0].value / nearest, peaks[0].value / memory], [peaks[0].value] * 2,
-            color=_NEARER, lw=1.0,
-        )  # fmt: skip
+        plot.plot([highest / nearest, highest / memory], [highest] * 2, color=_NEARER, lw=1.0)
+    for group in near(peaks):
+        for peak in group:
+            plot.plot([peak.value / memory, area.right], [peak.value] * 2, color=_ROOF, lw=1.8)
+        text = ", ".join(f"{peak.name} {_short(peak.value)}" for peak in group) + " Gop/s"
+        middle = (group[0].value * group[-1].value) ** 0.5
+        names.append((((area.right, middle), (middle / memory, middle)), text, _ROOF))
+    circles = [_circle(plot, each) for each in shown]
+    for line, text, colour in sorted(names, key=lambda name: -len(name[1])):  # the longest first
+        label(plot, *line, text, colour, circles, [each for each, _, _ in names])
 
 
-def _along(figure, plot, area, bandwidth, text, colour, place: int) -> None:  # type: ignore[no-untyped-def]
-    """A label in a slope near where it comes into the picture, turned as the slope is."""
-    import math
+def _size(each: Judgement) -> float:
+    """Of a circle, in points squared."""
+    return _LEAST + (_MOST - _LEAST) * each.point.share
 
-    step = (area.right / area.left) ** 0.035
-    x = max(area.left, area.bottom / bandwidth) * step**place
-    box = plot.get_window_extent()
-    wide = math.log(area.right / area.left) / box.width
-    high = math.log(area.top / area.bottom) / box.height
-    angle = math.degrees(math.atan2(1 / high, 1 / wide))
-    plot.text(
-        x, x * bandwidth, text, rotation=angle, rotation_mode="anchor", fontsize=9, color=colour,
-        ha="left", va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
-    )  # fmt: skip
+
+def _circle(plot, each: Judgement) -> Circle:  # type: ignore[no-untyped-def]
+    x, y = plot.transData.transform((each.intensity, each.rate))
+    return Circle(x, y, _size(each) ** 0.5 / 2 * plot.figure.dpi / 72)
 
 
 def _point(plot, number: int, each: Judgement) -> None:  # type: ignore[no-untyped-def]
@@ -116,9 +108,8 @@ def _point(plot, number: int, each: Judgement) -> None:  # type: ignore[no-untyp
     if declared and each.intensity and abs(declared / each.intensity - 1) > 0.02:
         plot.plot([declared, each.intensity], [each.rate] * 2, color=colour, lw=1.0, zorder=3)
         plot.scatter([declared], [each.rate], s=40, facecolor="white", edgecolor=colour, zorder=4)
-    size = _LEAST + (_MOST - _LEAST) * each.point.share
     plot.scatter(
-        [each.intensity], [each.rate], s=size, color=colour, edgecolor="white", linewidth=1.2,
+        [each.intensity], [each.rate], s=_size(each), color=colour, edgecolor="white", lw=1.2,
         zorder=5, alpha=0.92, clip_on=False,
     )  # fmt: skip
     plot.text(
@@ -137,9 +128,9 @@ def _legend(figure, judged: Sequence[Judgement]) -> None:  # type: ignore[no-unt
         figure.text(0.694, y, _clipped(each.point.name, 34), fontsize=9.5, va="top")
         of_roof = "" if each.of_roof is None else f", {each.of_roof:.0%} of roof"
         share = f", {each.point.share:.0%} of time" if len(judged) > 1 else ""
-        figure.text(
-            0.694, y - 0.026, f"{each.kind}{of_roof}{share}", fontsize=8.5, color="0.4", va="top"
-        )
+        drawn = "" if each.intensity and each.rate else ", not drawn"
+        said = f"{each.kind}{of_roof}{share}{drawn}"
+        figure.text(0.694, y - 0.026, said, fontsize=8.5, color="0.4", va="top")
     if len(judged) > most:
         more = f"and {len(judged) - most} more"
         figure.text(0.694, top - most * step, more, fontsize=9, va="top")
