@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -245,3 +248,70 @@ def test_matrix_products_are_checked():
 def test_one_device_has_no_peer():
     (found,) = gpu_several.several("cuda", [0], TINY.effort)
     assert isinstance(found, Missing)
+
+
+class FakeRuntimeError(RuntimeError): ...
+
+
+def several_devices(direct: bool = True, nccl: bool = True) -> SimpleNamespace:
+    """As much of CuPy as copies and sums between devices call; it notes the calls."""
+    calls: list[tuple] = []
+
+    class Device(nullcontext):
+        def __init__(self, number: int) -> None:
+            super().__init__(number)
+
+    def reduce(*arguments: object) -> None:
+        calls.append(("reduce", *arguments))
+
+    def peer(*arguments: int) -> None:
+        calls.append(("peer", *arguments))
+
+    def enable(number: int) -> None:
+        calls.append(("enable", number))
+        raise FakeRuntimeError("it is enabled")
+
+    stream = SimpleNamespace(ptr=0, synchronize=lambda: None)
+    library = SimpleNamespace(
+        available=nccl, NCCL_FLOAT32=7, NCCL_SUM=0, groupStart=lambda: None, groupEnd=lambda: None,
+        NcclCommunicator=SimpleNamespace(
+            initAll=lambda numbers: [SimpleNamespace(allReduce=reduce) for _ in numbers]
+        ),
+    )  # fmt: skip
+    cuda = SimpleNamespace(
+        Device=Device, Stream=lambda non_blocking: stream, nccl=library,
+        runtime=SimpleNamespace(
+            deviceCanAccessPeer=lambda one, other: int(direct), deviceEnablePeerAccess=enable,
+            memcpyPeerAsync=peer, CUDARuntimeError=FakeRuntimeError,
+        ),
+    )  # fmt: skip
+    zeros = lambda shape, dtype: SimpleNamespace(data=SimpleNamespace(ptr=1))  # noqa: E731
+    return SimpleNamespace(cuda=cuda, zeros=zeros, calls=calls)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_copies_between_devices(direct):
+    fake = several_devices(direct)
+    found = list(gpu_several.peer_copies(fake, "cuda", [2, 0], TINY.effort))
+    rates = [each for each in found if each.unit == "GB/s"]
+    assert [each.message_bytes for each in rates] == list(gpu_several.MESSAGES)
+    assert {each.name for each in rates} == {"peer copy cuda:2 to cuda:0"}
+    assert [each.name for each in found if each.unit == "us"] == [rates[0].name + ", latency"]
+    copies = [call for call in fake.calls if call[0] == "peer"]
+    assert {(call[2], call[4]) for call in copies} == {(0, 2)}  # to, from
+    assert {call[5] for call in copies} == set(gpu_several.MESSAGES)
+    assert [call for call in fake.calls if call[0] == "enable"] == (
+        [("enable", 0), ("enable", 2)] if direct else []
+    )
+    assert ("through the host" in rates[0].how) != direct
+
+
+def test_all_reduce():
+    fake = several_devices()
+    found = [e for e in gpu_several.all_reduce(fake, [0, 1, 2], TINY.effort) if e.unit == "GB/s"]
+    assert [each.message_bytes for each in found] == list(gpu_several.MESSAGES)
+    counts = [call[3] for call in fake.calls]
+    assert set(counts) == {nbytes // 4 for nbytes in gpu_several.MESSAGES}
+    assert len(counts) % 3 == 0
+    (missing,) = gpu_several.all_reduce(several_devices(nccl=False), [0, 1], TINY.effort)
+    assert isinstance(missing, Missing)

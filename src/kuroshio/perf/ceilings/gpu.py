@@ -45,10 +45,10 @@ def measure(
 
 
 def all_threads(gpu: Gpu) -> int:
-    """As many as the device holds at once, down to a power of two."""
+    """As many as the device holds at once, in whole blocks."""
     limits = gpu.limits
     most = limits.multiprocessors * limits.max_waves * limits.wave_size
-    return max(BLOCK, 1 << (most.bit_length() - 1))
+    return max(most // BLOCK, 1) * BLOCK
 
 
 def memory(gpu, kernels, clock, sizes, only) -> Iterator[Ceiling | Missing]:  # type: ignore[no-untyped-def]
@@ -63,7 +63,7 @@ def memory(gpu, kernels, clock, sizes, only) -> Iterator[Ceiling | Missing]:  # 
         return
     a, b, c = (gpu.zeros((nbytes,), np.uint8) for _ in range(3))
     sums = gpu.zeros((64,), np.uint32)
-    threads = min(all_threads(gpu), items // UNROLL)
+    threads = min(_power_of_two(all_threads(gpu)), items // UNROLL)
     blocks = items // least
     reading = [a, np.int64(items), np.int64(threads), np.int32(1), np.int64(0), sums]
     for name, arrays, launch in (
@@ -85,7 +85,7 @@ def level_two(gpu, kernels, clock, l2_bytes) -> Iterator[Ceiling | Missing]:  # 
         yield Missing("L2 bandwidth", "the driver does not tell how large the L2 is")
         return
     nbytes, passes = _power_of_two(max(l2_bytes // 2, BLOCK * UNROLL * _FOUR)), 64
-    items, threads = nbytes // _FOUR, all_threads(gpu)
+    items, threads = nbytes // _FOUR, _power_of_two(all_threads(gpu))
     source, sums = gpu.zeros((nbytes,), np.uint8), gpu.zeros((64,), np.uint32)
     skew = np.int64(items // 16 + BLOCK)
     given = [source, np.int64(items), np.int64(threads), np.int32(passes), skew, sums]
@@ -195,5 +195,6 @@ def link(gpu, clock, sizes, only) -> Iterator[Ceiling]:  # type: ignore[no-untyp
             yield ceiling(name, "link", GB, rates, how, message_bytes=nbytes)
 
 
-def _power_of_two(nbytes: int) -> int:
-    return 1 << (max(nbytes, 1).bit_length() - 1)
+def _power_of_two(most: int) -> int:
+    """The highest that is no more: what `read_all` needs."""
+    return 1 << (max(most, 1).bit_length() - 1)
