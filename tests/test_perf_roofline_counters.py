@@ -270,3 +270,18 @@ def test_counters_alone_make_points(tmp_path, monkeypatch):
     points = json.loads(done.out)["points"]
     assert [point["class"] for point in points] == ["bandwidth-bound", "compute-bound"]
     assert points[0]["gb_per_s"] == pytest.approx(900)
+
+
+def test_counters_of_a_gpu_are_not_held_to_the_processor(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUROSHIO_CACHE_DIR", str(tmp_path / "cache"))
+    store.folder().mkdir(parents=True)
+    who = store.identity("cpu")
+    (store.folder() / who.file_name).write_text(json.dumps(store.document(who, {}, ceilings())))
+    path = table(tmp_path / "pmc.csv", AMD, [0, "k", 1, 0, 1, 1])
+    alone = run_perf("roofline", "--counters", path)
+    assert alone.status == 2
+    assert "The roofs of hip:0" in alone.err
+    results = write(tmp_path, [row("k", 1.0, bytes=128)])
+    both = run_perf("roofline", results, "--counters", path)
+    assert both.status == 2
+    assert "of a GPU and the results of cpu" in both.err

@@ -21,6 +21,7 @@ _OTHER_NAMES = {
     "int popcount": ("int64 popcount", "int32 popcount"),
     "popcount": ("int64 popcount", "int32 popcount"),
     "int min/max": ("int32 min/max",),
+    "int16 min/max": ("uint16 min/max",),
 }
 _FLOATS = ("float64", "float32", "float16")
 

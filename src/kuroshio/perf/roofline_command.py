@@ -9,6 +9,7 @@ from ..errors import Refusal
 
 if TYPE_CHECKING:
     from .ceilings.ceiling import Ceiling
+    from .counters.counted import Counted
 
 SUMMARY = "place results, counters and recorded runs under this machine's measured roofs"
 EXAMPLES = """examples:
@@ -76,10 +77,24 @@ def run(arguments: argparse.Namespace) -> None:
     counted = [kernel for name in arguments.counters for kernel in read(Path(name))]
     points = roofline_results.joined(points, counted, _pairs(arguments.match))
     points = roofline_results.with_shares(points)
-    device = device or ("cpu" if not arguments.ceilings else None)
+    device = _device(device, counted, bool(arguments.ceilings))
     model, ceilings = _ceilings(arguments.ceilings, device)
     under = roofs(device or model, ceilings, arguments.threads)
     _show(arguments, [judge(point, under, arguments.level) for point in points], under, model)
+
+
+def _device(device: str | None, counted: list[Counted], given: bool) -> str | None:
+    """Whose roofs count: the rows', else the counters'; None: those of the ceilings given."""
+    kinds = {each.kind for each in counted}
+    gpu = sorted(kinds - {"cpu"})
+    if device and kinds and (device == "cpu") != (not gpu):
+        raise Refusal(
+            f"The counters are of a {'GPU' if gpu else 'processor'} and the results of {device}. "
+            "Give counters of the same device, or --device."
+        )
+    if device or given:
+        return device
+    return f"{gpu[0]}:0" if gpu else "cpu"
 
 
 def _ceilings(files: list[str], device: str | None) -> tuple[str, list[Ceiling]]:

@@ -71,7 +71,7 @@ def _launch(path: Path, name: str, counter: Counter, seconds: float | None) -> C
     if seconds:
         notes.append("seconds are those of a run that was profiled")
     return Counted(
-        name=name.removesuffix(" [clone .kd]").removesuffix(" (.kd)"),
+        kind="hip", name=name.removesuffix(" [clone .kd]").removesuffix(" (.kd)"),
         bytes=_bytes(path, counter), flops=flops, operations=operations, seconds=seconds,
         notes=tuple(notes),
     )  # fmt: skip

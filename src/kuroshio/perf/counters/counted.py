@@ -12,6 +12,7 @@ class Counted:
     """Of one launch: bytes between cache and memory, operations, seconds; None: not counted."""
 
     name: str
+    kind: str = "cpu"  # of the device: cpu, cuda, hip
     bytes: float | None = None
     flops: float | None = None
     operations: str | None = None
@@ -44,7 +45,12 @@ def _one(same: list[Counted]) -> Counted:
             "is taken, for caches serve and keep a part in the others"
         )
     return Counted(
-        name=most.name, bytes=max(nbytes, default=None), flops=max(flops, default=None),
-        operations=most.operations, seconds=median(seconds) if seconds else None,
-        dispatches=len(same), notes=tuple(notes),
-    )  # fmt: skip
+        name=most.name,
+        kind=most.kind,
+        bytes=max(nbytes, default=None),
+        flops=max(flops, default=None),
+        operations=most.operations,
+        seconds=median(seconds) if seconds else None,
+        dispatches=len(same),
+        notes=tuple(notes),
+    )

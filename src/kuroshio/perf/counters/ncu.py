@@ -100,7 +100,7 @@ def _launch(path: Path, name: str, metrics: Metrics) -> Counted:
     if by_kind.get("float16 fma"):
         notes.append("float16 instructions are counted as one operation (fma: two) a lane")
     return Counted(
-        name=name, bytes=nbytes, flops=total,
+        kind="cuda", name=name, bytes=nbytes, flops=total,
         operations=max(by_kind, key=lambda k: by_kind[k]) if total else None,
         seconds=seconds, notes=tuple(notes),
     )  # fmt: skip
