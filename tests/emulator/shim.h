@@ -48,3 +48,12 @@ INLINE unsigned min2(unsigned x, unsigned y) {
 INLINE unsigned negate2(unsigned x) { return halves(0u - x, 0u - (x >> 16)); }
 INLINE unsigned add_low(unsigned x, unsigned sum) { return sum + (x & 0xffffu); }
 INLINE unsigned add_high(unsigned x, unsigned sum) { return sum + (x >> 16); }
+
+INLINE unsigned fma_halves(unsigned x, unsigned y, unsigned z) {
+    unsigned both = 0;
+    for (int shift = 0; shift < 32; shift += 16) {
+        const auto half = [shift](unsigned two) { return (double)same_bits<_Float16>((uint16_t)(two >> shift)); };
+        both |= (unsigned)same_bits<uint16_t>((_Float16)fma(half(x), half(y), half(z))) << shift;
+    }
+    return both;
+}

@@ -1,0 +1,1 @@
+"""What a device attains at most, measured: its memory, its arithmetic, its links, its latencies."""

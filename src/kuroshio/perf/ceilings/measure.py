@@ -1,0 +1,90 @@
+"""All ceilings of one device, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ...device.names import gpu_name
+from . import cpu as processor
+from .ceiling import Ceiling, Missing, Peak
+from .cpu import FULL, QUICK
+
+Progress = Callable[[str], None]
+
+
+def processor_ceilings(
+    threads: int, quick: bool, folder: Path, only: tuple[str, ...], progress: Progress
+) -> Iterator[Ceiling | Missing]:
+    """By one thread and by all of them: memory, arithmetic, disk, inflating."""
+    from .disk import disk
+    from .inflating import inflate
+
+    effort = QUICK if quick else FULL
+    for crew in sorted({1, threads}):
+        parts: list[tuple[str, Iterator[Ceiling | Missing]]] = [
+            ("bandwidth", processor.memory(crew, effort)),
+            ("arithmetic", processor.compute(crew, effort)),
+            ("inflate", inflate(crew, effort)),
+            ("disk", disk(folder, crew, effort, (16 if quick else 64) << 20)),
+        ]
+        for name, part in parts:
+            if only and name not in only:
+                continue
+            progress(f"{name}, {crew} thread{'s' if crew > 1 else ''}")
+            yield from part
+
+
+PARTS = ("bandwidth", "arithmetic", "inflate", "disk")
+
+
+def gpu_ceilings(
+    name: str, quick: bool, only: tuple[str, ...], progress: Progress
+) -> tuple[str, Iterator[Ceiling | Missing]]:
+    """The device's model, and what is measured of it as it is measured."""
+    from ...device import cuda
+    from . import gpu, gpu_library, gpu_several
+    from .gpu_clock import Sizes
+
+    device: Any = cuda.by_name(name)
+    sizes = Sizes(link_bytes=64 << 20, launches=200, effort=QUICK) if quick else Sizes()
+
+    def found() -> Iterator[Ceiling | Missing]:
+        progress("memory, arithmetic, latencies, L2, host link")
+        yield from gpu.measure(device, sizes, gpu_library.l2_bytes(name), only)
+        with device.use():
+            if gpu.wanted("matrix", only):
+                progress("matrix units")
+                yield from gpu_library.matrices(name, sizes.effort)
+            if gpu.wanted("peer copy", only) or gpu.wanted("all-reduce", only):
+                progress("between devices")
+                kind, number = gpu_name(name)
+                others = [n for n in range(cuda.count()) if n != number]
+                yield from gpu_several.several(kind, [number or 0, *others], sizes.effort)
+
+    return device.model, found()
+
+
+def sorted_out(
+    found: Iterator[Ceiling | Missing],
+) -> tuple[list[Ceiling], list[Missing]]:
+    """What was measured and what could not be."""
+    ceilings: list[Ceiling] = []
+    missing: list[Missing] = []
+    for each in found:
+        if isinstance(each, Ceiling):
+            ceilings.append(each)
+        else:
+            missing.append(each)
+    return ceilings, missing
+
+
+def beside(ceilings: list[Ceiling], peaks: list[Peak]) -> dict[int, Peak]:
+    """Number of a ceiling -> the data sheet's peak for the same."""
+    by_name = {(peak.name, peak.level): peak for peak in peaks}
+    return {
+        number: by_name[each.name, each.level]
+        for number, each in enumerate(ceilings)
+        if (each.name, each.level) in by_name
+    }

@@ -1,0 +1,154 @@
+"""`kuroshio perf ceilings`: what this machine attains at most, measured."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ..errors import Refusal
+
+SUMMARY = "measure what a device attains at most: memory, arithmetic, links, latencies, disk"
+EXAMPLES = """examples:
+  kuroshio perf ceilings --save
+  kuroshio perf ceilings --quick --only bandwidth arithmetic --json
+  kuroshio perf ceilings --device cuda:0 --save"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device", default="cpu", metavar="DEVICE", help="cpu (default), cuda:0, hip:0, ..."
+    )
+    parser.add_argument(
+        "--save", action="store_true",
+        help="keep them for this device and these software versions, for kuroshio perf roofline",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print them as JSON")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the JSON there as well")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter samples")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="PART",
+        help="of a processor: bandwidth, arithmetic, inflate, disk; of a GPU: parts of names, "
+        "such as fma link matrix",
+    )  # fmt: skip
+    parser.add_argument("--threads", type=int, metavar="N", help="of a processor (default: all)")
+    parser.add_argument(
+        "--folder", default=".", metavar="DIR",
+        help="whose disk is read: make it where your data are (default: this one)",
+    )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> None:
+    import json
+    from pathlib import Path
+
+    from ..device.cpu import available_threads
+    from ..device.names import check_device
+    from .ceilings import measure, store
+    from .ceilings.datasheet import peaks
+    from .results import check_writable, write_json
+
+    device = check_device(arguments.device)
+    if device == "auto" or device.endswith(":all"):
+        raise Refusal(f"Ceilings are of one device, not of {device}. Give cpu or cuda:0.")
+    if arguments.output:
+        check_writable(arguments.output)
+    only, model = tuple(arguments.only), None
+    if arguments.save and only:
+        raise Refusal(
+            "--save keeps all ceilings of a device, and --only measures some. Leave one of them "
+            "out, or write these to a file with -o."
+        )
+    if device == "cpu":
+        unknown = [part for part in only if part not in measure.PARTS]
+        if unknown:
+            raise Refusal(
+                f"--only {unknown[0]} is no part of a processor's ceilings. Give some of: "
+                f"{', '.join(measure.PARTS)}."
+            )
+        threads = available_threads() if arguments.threads is None else arguments.threads
+        if threads < 1:
+            raise Refusal(f"--threads {threads}: at least one thread is needed.")
+        folder = Path(arguments.folder)
+        if not folder.is_dir():
+            raise Refusal(f"--folder {folder} is no folder. Give one whose disk is to be read.")
+        found = measure.processor_ceilings(threads, arguments.quick, folder, only, _progress)
+    else:
+        model, found = measure.gpu_ceilings(device, arguments.quick, only, _progress)
+    ceilings, missing = measure.sorted_out(found)
+    _progress("")
+    if only and not ceilings:
+        raise Refusal(f"--only {' '.join(only)} left nothing to measure on {device}.")
+    who = store.identity(device, model)
+    sheet = peaks(model)
+    document = store.document(who, _environment(device), ceilings, missing, sheet)
+    if arguments.save:
+        store.folder().mkdir(parents=True, exist_ok=True)
+        write_json(store.folder() / who.file_name, document)
+    if arguments.output:
+        write_json(arguments.output, document)
+    if arguments.json:
+        print(json.dumps(document, indent=1))
+        return
+    _show(who, ceilings, missing, measure.beside(ceilings, sheet), sheet)
+    if arguments.save:
+        print(f"Kept in {store.folder() / who.file_name}")
+
+
+def _environment(device: str) -> dict[str, Any]:
+    from .environment import environment
+
+    return environment(device)
+
+
+def _progress(what: str) -> None:
+    """On a terminal, what is being measured."""
+    import sys
+
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(f"\r\x1b[K{f'measuring {what} ...' if what else ''}", end="", file=sys.stderr)
+
+
+def _show(who, ceilings, missing, beside, sheet) -> None:  # type: ignore[no-untyped-def]
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    table = Table(title=f"{who.device}: {who.model}", title_justify="left")
+    for column in ("ceiling", "level", "threads"):
+        table.add_column(column)
+    for column in ("median", "lowest", "highest", "unit"):
+        table.add_column(column, justify="right" if column != "unit" else "left")
+    if sheet:
+        table.add_column("data sheet", justify="right")
+    for number, each in enumerate(ceilings):
+        name = each.name
+        if each.message_bytes:
+            name += f", {_size(each.message_bytes)}"
+        row = [name, each.level or "", str(each.threads or "")]
+        row += [_number(each.value), _number(each.low), _number(each.high), each.unit]
+        if sheet:
+            row.append(_number(beside[number].value) if number in beside else "")
+        table.add_row(*row)
+    console.print(table)
+    for source in dict.fromkeys(peak.source for peak in sheet):
+        print(f"The data sheet's figures are promises, not measurements: {source}.")
+    unsteady = [each for each in ceilings if each.unsteady]
+    if unsteady:
+        names = list(dict.fromkeys(each.name for each in unsteady))
+        print(
+            f"Unsteady: of {', '.join(names)} the lowest sample is less than 60 % of the highest. "
+            "Something else ran; end it, or wait, and measure again."
+        )
+    for each in missing:
+        print(f"Not measured: {each.name}: {each.why}.")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _size(nbytes: int) -> str:
+    for unit, size in (("MB", 1 << 20), ("KB", 1 << 10)):
+        if nbytes >= size:
+            return f"{nbytes // size} {unit}"
+    return f"{nbytes} B"

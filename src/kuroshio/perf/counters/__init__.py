@@ -1,0 +1,1 @@
+"""What hardware counters saw: the files of profilers, read to bytes, operations and seconds."""

@@ -1,0 +1,56 @@
+"""What counters saw of a kernel, and the dispatches of one kernel made one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """Of one launch: bytes between cache and memory, operations, seconds; None: not counted."""
+
+    name: str
+    kind: str = "cpu"  # of the device: cpu, cuda, hip
+    bytes: float | None = None
+    flops: float | None = None
+    operations: str | None = None
+    seconds: float | None = None
+    dispatches: int = 1
+    notes: tuple[str, ...] = ()
+
+
+def merged(launches: Iterable[Counted]) -> list[Counted]:
+    """A kernel each, in the order of their first launches.
+
+    Bytes and operations are those of the launch with the most: others find data in a cache that
+    the one before left there, or leave some for the next. Seconds are their median.
+    """
+    by_name: dict[str, list[Counted]] = {}
+    for launch in launches:
+        by_name.setdefault(launch.name, []).append(launch)
+    return [_one(same) for same in by_name.values()]
+
+
+def _one(same: list[Counted]) -> Counted:
+    nbytes = [each.bytes for each in same if each.bytes is not None]
+    most = max(same, key=lambda each: (each.bytes or 0.0, each.flops or 0.0))
+    flops = [each.flops for each in same if each.flops is not None]
+    seconds = [each.seconds for each in same if each.seconds]
+    notes = list(dict.fromkeys(note for each in same for note in each.notes))
+    if nbytes and min(nbytes) < 0.95 * max(nbytes):
+        notes.append(
+            f"{len(same)} launches moved {min(nbytes):,.0f} to {max(nbytes):,.0f} bytes: the most "
+            "is taken, for caches serve and keep a part in the others"
+        )
+    return Counted(
+        name=most.name,
+        kind=most.kind,
+        bytes=max(nbytes, default=None),
+        flops=max(flops, default=None),
+        operations=most.operations,
+        seconds=median(seconds) if seconds else None,
+        dispatches=len(same),
+        notes=tuple(notes),
+    )

@@ -1,0 +1,216 @@
+"""`kuroshio perf roofline`: measured work under measured roofs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Refusal
+
+if TYPE_CHECKING:
+    from .ceilings.ceiling import Ceiling
+    from .counters.counted import Counted
+
+SUMMARY = "place results, counters and recorded runs under this machine's measured roofs"
+EXAMPLES = """examples:
+  kuroshio perf roofline results.json
+  kuroshio perf roofline results.json --counters ncu.csv -o roofline.png
+  kuroshio perf roofline account.json        # of: kuroshio climatology ... --json > account.json
+
+The roofs are those that kuroshio perf ceilings --save has kept, or those of --ceilings FILE."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "results", nargs="*", metavar="FILE",
+        help="results of kuroshio perf bench, or an account of kuroshio climatology --json",
+    )  # fmt: skip
+    parser.add_argument(
+        "--counters", nargs="+", default=[], metavar="CSV",
+        help="what a profiler counted: ncu, rocprofiler-compute (omniperf), rocprof, perf stat -x,",
+    )  # fmt: skip
+    parser.add_argument(
+        "--match", action="append", default=[], metavar="CASE=KERNEL",
+        help="which counted kernel (a part of its name) is which case",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ceilings", nargs="+", default=[], metavar="FILE", help="measured elsewhere, or before"
+    )
+    parser.add_argument("--device", metavar="DEVICE", help="of which the rows are taken")
+    parser.add_argument(
+        "--threads", type=int, metavar="N",
+        help="that the work used on a processor (default: the most that were measured)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--level", choices=("L1", "L2", "L3", "memory"), help="whose bandwidth counts"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="a picture, .png or .svg")
+    parser.add_argument("--json", action="store_true", help="print the judgement as JSON")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from pathlib import Path
+
+    from . import roofline_pipeline, roofline_results
+    from .counters.read import read
+    from .roofline import judge, roofs
+
+    if not arguments.results and not arguments.counters:
+        raise Refusal(
+            "There is nothing to place. Give a result of kuroshio perf bench --json, an account of "
+            "kuroshio climatology --json, or --counters CSV."
+        )
+    files = [(Path(name), roofline_results.document(Path(name))) for name in arguments.results]
+    accounts = [pair for pair in files if roofline_pipeline.is_account(pair[1])]
+    if accounts:
+        if len(files) > 1 or arguments.counters or arguments.output:
+            raise Refusal(
+                "An account of a run is shown by itself, as a table: give that file alone, without "
+                "--counters and -o."
+            )
+        _pipeline(arguments, *accounts[0])
+        return
+    device, points = arguments.device, []
+    for path, _ in files:
+        device, found = roofline_results.points(path, device)
+        points += found
+    counted = [kernel for name in arguments.counters for kernel in read(Path(name))]
+    points = roofline_results.joined(points, counted, _pairs(arguments.match))
+    points = roofline_results.with_shares(points)
+    device = _device(device, counted, bool(arguments.ceilings))
+    model, ceilings = _ceilings(arguments.ceilings, device)
+    under = roofs(device or model, ceilings, arguments.threads)
+    _show(arguments, [judge(point, under, arguments.level) for point in points], under, model)
+
+
+def _device(device: str | None, counted: list[Counted], given: bool) -> str | None:
+    """Whose roofs count: the rows', else the counters'; None: those of the ceilings given."""
+    kinds = {each.kind for each in counted}
+    gpu = sorted(kinds - {"cpu"})
+    if device and kinds and (device == "cpu") != (not gpu):
+        raise Refusal(
+            f"The counters are of a {'GPU' if gpu else 'processor'} and the results of {device}. "
+            "Give counters of the same device, or --device."
+        )
+    if device or given:
+        return device
+    return f"{gpu[0]}:0" if gpu else "cpu"
+
+
+def _ceilings(files: list[str], device: str | None) -> tuple[str, list[Ceiling]]:
+    """The model and the ceilings, of the files that are of this device, or of those kept."""
+    from pathlib import Path
+
+    from .ceilings import store
+
+    if files:
+        read = [store.read(Path(name)) for name in files]
+        of = [each for each in read if device is None or _kin(each[0].get("device"), device)]
+        if not of:
+            raise Refusal(
+                f"None of the ceilings given is of {device}; they are of "
+                f"{', '.join(str(said.get('device')) for said, _ in read)}."
+            )
+        return str(of[0][0].get("model", "unknown")), of[0][1]
+    device = device or "cpu"
+    model = None
+    if device != "cpu":
+        from ..device import cuda
+        from ..device.gpu import GpuError
+
+        try:
+            model = cuda.by_name(device).model
+        except GpuError as problem:
+            raise Refusal(
+                f"The roofs of {device} are kept on the machine that has it, and here it cannot be "
+                f"used: {problem.what} Give the file that was measured there with --ceilings."
+            ) from problem
+    said, ceilings = store.saved(device, model)
+    return str(said.get("model", "unknown")), ceilings
+
+
+def _kin(one: Any, other: str) -> bool:
+    """cuda:0 and cuda:1 of a file measured elsewhere are the same kind of thing."""
+    return str(one).partition(":")[0] == other.partition(":")[0]
+
+
+def _pairs(given: list[str]) -> list[tuple[str, str]]:
+    pairs = []
+    for each in given:
+        case, equals, kernel = each.partition("=")
+        if not (case and equals and kernel):
+            raise Refusal(f"--match {each!r} is not CASE=KERNEL, such as 'copy=vecCopy'.")
+        pairs.append((case, kernel))
+    return pairs
+
+
+def _show(arguments, judged, under, model: str) -> None:  # type: ignore[no-untyped-def]
+    import json
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from . import roofline_text
+
+    crew = "" if under.threads is None else f", {under.threads} thread{'s' * (under.threads > 1)}"
+    subtitle = f"Roofs as measured on {under.device} ({model}{crew})"
+    if arguments.output:
+        from .roofline_picture import draw
+
+        draw(judged, under, Path(arguments.output), "Roofline", subtitle)
+    if arguments.json:
+        roofs = [c.as_json() for level in under.bandwidths.values() for c in level]
+        roofs += [peak.as_json() for peak in under.peaks.values()]
+        said = {
+            "schema": "kuroshio.perf.roofline/1", "device": under.device, "model": model,
+            "points": [each.as_json() for each in judged], "roofs": roofs,
+        }  # fmt: skip
+        print(json.dumps(said, indent=1))
+        return
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(subtitle, soft_wrap=True)
+    if drawn := roofline_text.plot(judged, under, console.width):
+        print(drawn)
+    console.print(roofline_text.table(judged))
+    for sentence in roofline_text.sentences(judged):
+        console.print(sentence, soft_wrap=not console.is_terminal)
+    if arguments.output:
+        console.print(f"Drawn: {arguments.output}", soft_wrap=True)
+
+
+def _pipeline(arguments, path, said) -> None:  # type: ignore[no-untyped-def]
+    import json
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from . import roofline_pipeline as pipeline
+
+    device = pipeline.device_of(said)
+    _, host = _ceilings(arguments.ceilings, "cpu")
+    there: list[Ceiling] = [] if device is None else _ceilings(arguments.ceilings, device)[1]
+    found = pipeline.stages(path, said, host, there)
+    wall = float(said["seconds"])
+    if arguments.json:
+        rows = [pipeline.as_json(each) for each in found]
+        print(json.dumps({
+            "schema": "kuroshio.perf.pipeline/1", "seconds": wall, "stages": rows,
+            "verdict": pipeline.verdict(found, wall),
+        }, indent=1))  # fmt: skip
+        return
+    console = Console(highlight=False, markup=False, emoji=False)
+    table = Table(title=f"{path}: {wall:.3g} s on {said.get('device')}", title_justify="left")
+    table.add_column("stage", overflow="fold")
+    for name in ("busy s", "of run", "GB", "GB/s", "roof", "of roof"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in found:
+        roof = ("", "")
+        if each.roof_gb_per_s is not None and each.of_roof is not None:
+            roof = f"{each.roof_gb_per_s:.3g}", f"{each.of_roof:.0%}"
+        rate = f"{each.gb:.3g}", f"{each.gb_per_s:.3g}"
+        table.add_row(each.what, f"{each.busy_s:.3g}", f"{each.share:.0%}", *rate, *roof)
+    console.print(table)
+    for each in found:
+        roof_text = f"{each.roof}: " if each.roof else ""
+        console.print(f"{each.what}: {roof_text}{each.says}.", soft_wrap=not console.is_terminal)
+    console.print(pipeline.verdict(found, wall), soft_wrap=not console.is_terminal)

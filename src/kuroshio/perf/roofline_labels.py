@@ -1,0 +1,116 @@
+"""Where the names of roofs go in a picture: along their lines, clear of the points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .ceilings.ceiling import Ceiling
+
+FONT = 9  # points
+_LETTER = 0.57  # of the font's size: how wide a letter is
+_STEPS = 24
+
+
+Line = tuple[tuple[float, float], tuple[float, float]]  # from, to
+
+
+class Circle(NamedTuple):
+    """A point's marker, in pixels."""
+
+    x: float
+    y: float
+    radius: float
+
+
+def label(
+    plot: Any, start: tuple[float, float], stop: tuple[float, float], text: str, colour: str,
+    circles: list[Circle], lines: Sequence[Line],
+) -> None:  # fmt: skip
+    """Into the line from start to stop, or beside it, as near to start as circles let it.
+
+    lines  all that are drawn; it keeps clear of the others, if only a little
+
+    The label itself is then in the way of others: it is added to the circles.
+    """
+    (x0, y0), (x1, y1) = plot.transData.transform([start, stop])
+    length = math.hypot(x1 - x0, y1 - y0)
+    along = (x1 - x0) / length, (y1 - y0) / length
+    upward = (-along[1], along[0]) if along[0] > 0 else (along[1], -along[0])
+    letter = FONT * plot.figure.dpi / 72
+    wide = len(text) * _LETTER * letter
+    room = max(length - wide, 0.0)
+    least = min(letter, room)
+    places = [
+        (least + (room - least) * step / _STEPS, aside * letter)
+        for aside in (0.0, 1.1, -1.1, 1.8)
+        for step in range(_STEPS + 1)
+    ]
+
+    others = [
+        Circle(float(x), float(y), 1.0)
+        for line in lines
+        if line != (start, stop)
+        for x, y in plot.transData.transform(_points(*line))
+    ]
+
+    def clear(place: tuple[float, float]) -> float:
+        """How far the nearest circle's edge is."""
+        begin = x0 + upward[0] * place[1], y0 + upward[1] * place[1]
+        return min(
+            (_distance(c, begin, along, place[0], wide) - c.radius for c in [*circles, *others]),
+            default=math.inf,
+        )
+
+    best = next((p for p in places if clear(p) > 0.6 * letter), max(places, key=clear))
+
+    def at(distance: float) -> tuple[float, float]:
+        return (
+            x0 + along[0] * distance + upward[0] * best[1],
+            y0 + along[1] * distance + upward[1] * best[1],
+        )
+
+    angle = math.degrees(math.atan2(along[1], along[0]))
+    turned = angle + 180 if abs(angle) > 90 else angle  # never upside down
+    x, y = plot.transData.inverted().transform(at(best[0] + wide / 2))
+    gap = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+    plot.text(
+        x, y, text, rotation=turned, rotation_mode="anchor", fontsize=FONT, color=colour,
+        ha="center", va="center", bbox=None if best[1] else gap,
+    )  # fmt: skip
+    steps = max(round(wide / letter), 1)
+    for step in range(steps + 1):
+        circles.append(Circle(*at(best[0] + wide * step / steps), letter / 2))
+
+
+def _points(start: tuple[float, float], stop: tuple[float, float]) -> list[tuple[float, float]]:
+    """Of a straight line in a picture whose axes are both logarithmic."""
+    shares = [step / 60 for step in range(61)]
+    return [
+        (start[0] * (stop[0] / start[0]) ** share, start[1] * (stop[1] / start[1]) ** share)
+        for share in shares
+    ]
+
+
+def near(peaks: Sequence[Ceiling]) -> list[list[Ceiling]]:
+    """Peaks whose names would lie over each other, together; the highest first."""
+    groups: list[list[Ceiling]] = []
+    for peak in peaks:
+        if groups and peak.value > groups[-1][0].value / 1.5:
+            groups[-1].append(peak)
+        else:
+            groups.append([peak])
+    return groups
+
+
+def _distance(
+    circle: Circle, start: tuple[float, float], along: tuple[float, float], place: float,
+    wide: float,
+) -> float:  # fmt: skip
+    """Of a circle's centre to a stretch of a line, `wide` long, `place` from its start."""
+    dx, dy = circle.x - start[0], circle.y - start[1]
+    ahead = dx * along[0] + dy * along[1]
+    aside = dx * along[1] - dy * along[0]
+    beyond = max(place - ahead, ahead - place - wide, 0.0)
+    return math.hypot(beyond, aside)

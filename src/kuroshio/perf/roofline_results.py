@@ -1,0 +1,145 @@
+"""Points of a roofline from result files, joined with what counters saw of the same work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import Refusal
+from .counters.counted import Counted
+from .results import Row, load_results
+from .roofline import Point
+
+
+def document(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; Refusal where it is none."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise Refusal(f"{path} cannot be read: {problem.strerror}.") from problem
+    except ValueError as problem:
+        raise Refusal(
+            f"{path} is no JSON ({problem}); it may be cut off. Give a result of kuroshio perf "
+            "bench --json, or the account that kuroshio climatology --json prints."
+        ) from problem
+    if not isinstance(said, dict):
+        raise Refusal(f"{path} holds a {type(said).__name__}, not a result or an account.")
+    return said
+
+
+def points(path: Path, device: str | None = None) -> tuple[str, list[Point]]:
+    """The device of a result file and its rows as points; of several devices one must be given."""
+    rows = load_results(path).rows
+    if not rows:
+        raise Refusal(f"{path} holds no rows: nothing was measured. Run the bench again.")
+    devices = sorted({str(row.device) for row in rows})
+    if device is None:
+        if len(devices) != 1:
+            raise Refusal(
+                f"{path} has rows of several devices ({', '.join(devices)}), and a roofline is of "
+                "one. Give it with --device."
+            )
+        device = devices[0]
+    found = [_point(path, row) for row in rows if row.device == device]
+    if not found:
+        raise Refusal(f"{path} has no rows of {device}; there are rows of {', '.join(devices)}.")
+    return device, found
+
+
+def with_shares(found: Sequence[Point]) -> list[Point]:
+    """Each with its share of the time of all."""
+    total = sum(point.seconds or 0.0 for point in found)
+    return [replace(p, share=(p.seconds or 0.0) / total if total else 0.0) for p in found]
+
+
+def joined(
+    found: Sequence[Point], counted: Sequence[Counted], pairs: Sequence[tuple[str, str]] = ()
+) -> list[Point]:
+    """Points with what counters saw of them; kernels that belong to no point become points.
+
+    pairs  (case, part of a kernel's name) that were given; else names are compared, and where there
+           is one point and one kernel they are the same
+    """
+    left = list(counted)
+    points: list[Point] = []
+    for point in found:
+        mine = [each for each in left if _same(point, each, pairs, len(found), len(counted))]
+        if len(mine) > 1:
+            raise Refusal(
+                f"Several counted kernels could be {point.name!r}: "
+                f"{', '.join(each.name for each in mine)}. Say which: "
+                f"--match '{point.name}={mine[0].name}'"
+            )
+        if not mine:
+            points.append(point)
+            continue
+        left.remove(mine[0])
+        seen = mine[0]
+        points.append(
+            replace(
+                point,
+                counted_bytes=seen.bytes,
+                counted_flops=seen.flops,
+                operations=point.operations or seen.operations,
+                notes=(*point.notes, *seen.notes),
+            )
+        )
+    for case, _ in pairs:
+        if case not in {point.name for point in found}:
+            raise Refusal(
+                f"--match names the case {case!r}, and there is none; there are "
+                f"{', '.join(point.name for point in found)}."
+            )
+    return points + [from_counters(each) for each in left]
+
+
+def from_counters(each: Counted) -> Point:
+    """A kernel that only counters know."""
+    return Point(
+        name=each.name, seconds=each.seconds, counted_bytes=each.bytes, counted_flops=each.flops,
+        operations=each.operations, notes=each.notes,
+    )  # fmt: skip
+
+
+def _same(
+    point: Point, each: Counted, pairs: Sequence[tuple[str, str]], n_points: int, n_counted: int
+) -> bool:
+    given = [part for case, part in pairs if case == point.name]
+    if given:
+        return any(part in each.name for part in given)
+    if n_points == n_counted == 1:
+        return True
+    case, kernel = point.name.lower(), each.name.lower()
+    return case in kernel or kernel.split("(")[0].strip() in case
+
+
+def _point(path: Path, row: Row) -> Point:
+    try:
+        seconds = float(row.time_s["median"])
+        nbytes, flops = (None if n is None else float(n) for n in (row.bytes, row.flops))
+        possible = seconds > 0 and all(each is None or each >= 0 for each in (nbytes, flops))
+    except (KeyError, TypeError, ValueError) as problem:
+        raise Refusal(
+            f"{path} has a row that cannot be used ({type(problem).__name__}: {problem}). Run the "
+            "bench again."
+        ) from problem
+    if not possible:
+        raise Refusal(
+            f"{path}: {row.label} took {seconds} s for {nbytes} bytes and {flops} operations, "
+            "which cannot be. Run the bench again."
+        )
+    notes = []
+    if not row.stable:
+        notes.append(f"unstable: {row.unstable_because or 'no reason was kept'}")
+    if row.bytes is None and row.flops is None:
+        notes.append("declares neither bytes nor operations: give bytes= or flops= to the bench")
+    operations = row.operations
+    if operations is None and flops and row.dtype:
+        operations = f"{row.dtype} fma"
+    return Point(
+        name=row.label, seconds=seconds, bytes=nbytes, flops=flops, operations=operations,
+        notes=tuple(notes),
+    )  # fmt: skip
