@@ -92,7 +92,7 @@ def limits_of(name: str, whose: str = "") -> Limits:
 
 def bounded(limits: Limits, max_threads: int | None) -> Limits:
     """The limits of a kernel that was compiled for blocks of at most `max_threads`."""
-    if max_threads is None:
+    if not max_threads:
         return limits
     return replace(limits, max_threads_per_block=min(max_threads, limits.max_threads_per_block))
 
@@ -136,8 +136,11 @@ def best(limits: Limits, takes: Takes) -> int | None:
         return None
 
 
-def one_more(limits: Limits, takes: Takes, block: int) -> str | None:
-    """What must shrink, and to what, for one more block; None where nothing of it would help."""
+def for_more(limits: Limits, takes: Takes, block: int) -> str | None:
+    """What must shrink, and to what, for one more block; None where nothing of it would help.
+
+    Granules may let in several at once; the text says how many.
+    """
     waves = -(-block // limits.wave_size)
     blocks = row(limits, takes, block).got.blocks + 1
     most_blocks = limits.max_single_wave_blocks if waves == 1 else limits.max_blocks
@@ -159,6 +162,12 @@ def one_more(limits: Limits, takes: Takes, block: int) -> str | None:
         needs.append(f"{shared:,} bytes of shared memory a block (now {takes.shared_bytes:,})")
     if not needs:
         return None
+    shrunk = Takes(
+        registers=min(takes.registers, registers),
+        scalar_registers=min(takes.scalar_registers, scalars),
+        shared_bytes=min(takes.shared_bytes, shared),
+    )
+    blocks = row(limits, shrunk, block).got.blocks
     return f"{'1 block' if blocks == 1 else f'{blocks} blocks'}: at most {' and '.join(needs)}"
 
 

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--block",
         type=_count,
         metavar="N",
-        help="threads of a block (default: the smallest size with most waves)",
+        help="threads of a block (default: the launch bound, or the smallest size with most waves)",
     )
     parser.add_argument(
         "--min-blocks",

@@ -43,7 +43,10 @@ def of_kernel(
     minimum: int | None,
 ) -> dict[str, Any]:
     """Of what a compiler said."""
+    most = limits.max_threads_per_block
     limits = occupancy.bounded(limits, kernel.max_threads)
+    # Without a launch bound HIP's compiler writes down the largest size there is.
+    bound = limits.max_threads_per_block if limits.max_threads_per_block < most else None
     takes = Takes(
         registers=kernel.registers,
         scalar_registers=kernel.scalar_registers,
@@ -59,15 +62,16 @@ def of_kernel(
         "compiler": {k: v for k, v in said.items() if k != "architecture"},
         "remarks": kernel.remarks(),
     }
-    return facts | _occupancy(limits, takes, block, minimum)
+    return facts | _occupancy(limits, takes, block, minimum, bound)
 
 
 def _occupancy(
-    limits: Limits, takes: Takes, block: int | None, minimum: int | None
+    limits: Limits, takes: Takes, block: int | None, minimum: int | None, bound: int | None = None
 ) -> dict[str, Any]:
-    chosen = block or occupancy.best(limits, takes)
+    """`bound`: the block size that the kernel was compiled for, where that is known."""
+    by = "--block" if block else "launch bound" if bound else "most waves"
     # A size is shown even where nothing can be launched, with the reason.
-    shown = chosen or limits.max_threads_per_block
+    shown = block or bound or occupancy.best(limits, takes) or limits.max_threads_per_block
     bounds = occupancy.bounds(limits, shown)
     if minimum is not None:
         bounds = [occupancy.bound(limits, shown, minimum)]
@@ -82,8 +86,8 @@ def _occupancy(
         },
         "chosen": {
             **_row(limits, occupancy.row(limits, takes, shown)),
-            "by": "--block" if block else "most waves",
-            "one_more_block": occupancy.one_more(limits, takes, shown),
+            "by": by,
+            "for_more": occupancy.for_more(limits, takes, shown),
         },
         "blocks": [_row(limits, each) for each in occupancy.table(limits, takes, block)],
         "launch_bounds": {

@@ -53,8 +53,8 @@ def _show_one(output: _Output, facts: Facts) -> None:
         output.say(remark)
     chosen = facts["chosen"]
     output.say(f"{facts['architecture']}, block {chosen['block']}: {_line(chosen)}")
-    if chosen["one_more_block"]:
-        output.say(f"For {chosen['one_more_block']}.")
+    if chosen["for_more"]:
+        output.say(f"For {chosen['for_more']}.")
     if assumed := facts["multiprocessor"]["assumed"]:
         output.say(f"Assumed: {assumed}.")
     output.print(_blocks(facts))

@@ -65,23 +65,31 @@ def _kernel(entry: Mapping[str, Any], architecture: str | None, waves: int | Non
         raise ValueError(f"the metadata of a kernel lacks {', '.join(missing)}")
 
     def number(key: str) -> int | None:
-        return int(entry[key]) if key in entry else None
+        value = entry.get(key)
+        if value is None or (isinstance(value, str) and value.isdecimal()):
+            return None if value is None else int(value)
+        if not isinstance(value, int):
+            raise ValueError(f"{key} of a kernel is no number: {value!r}")
+        return value
+
+    def count(key: str) -> int:
+        return number(key) or 0
 
     spilled = {
-        f"{kind} registers": count
+        f"{kind} registers": spills
         for kind, key in (("vector", ".vgpr_spill_count"), ("scalar", ".sgpr_spill_count"))
-        if (count := number(key)) is not None
+        if (spills := number(key)) is not None
     }
     return Kernel(
         name=str(entry[".name"]),
         architecture=architecture,
-        registers=int(entry[".vgpr_count"]),
+        registers=count(".vgpr_count"),
         accumulation_registers=number(".agpr_count"),
-        scalar_registers=int(entry[".sgpr_count"]),
-        stack_bytes=int(entry[".private_segment_fixed_size"]),
+        scalar_registers=count(".sgpr_count"),
+        stack_bytes=count(".private_segment_fixed_size"),
         dynamic_stack=str(entry.get(".uses_dynamic_stack", False)).lower() == "true",
         spilled=spilled or None,
-        shared_bytes=number(".group_segment_fixed_size") or 0,
+        shared_bytes=count(".group_segment_fixed_size"),
         max_threads=number(".max_flat_workgroup_size"),
         waves_per_simd=waves,
     )
