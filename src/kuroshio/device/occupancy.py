@@ -7,14 +7,16 @@ for waves and blocks, registers, shared memory. All functions here are pure; no 
 Where the rules and numbers come from:
 
 - NVIDIA: sizes are those of "Technical Specifications per Compute Capability" in the CUDA C++
-  Programming Guide. Granules (256 registers a warp; 256 bytes of shared memory before compute
-  capability 8.0, 128 from then on), the four sub-partitions among which warps and registers are
-  divided and the 1 KB reserved a block from 8.0 on are those of the toolkit's cuda_occupancy.h.
-  Shared memory is taken at its largest carve-out, which is what a launcher can ask for.
+  Programming Guide (of CUDA 13 for 7.5 and later, of CUDA 12 for 7.0 and 7.2). Granules (256
+  registers a warp; 256 bytes of shared memory before compute capability 8.0, 128 from then on),
+  the four sub-partitions among which warps and registers are divided and the 1 KB reserved a block
+  from 8.0 on are those of the toolkit's cuda_occupancy.h. Shared memory is taken at its largest
+  carve-out, which is what a launcher can ask for.
 - AMD: LLVM's AMDGPUBaseInfo.cpp. Four SIMDs a compute unit. 256 vector registers a lane on each
   and 10 waves before gfx90a, 512 and 8 from then on, in granules of 4 and 8 a lane. 800 scalar
-  registers a SIMD in granules of 16. 64 KB of shared memory (LDS) in granules of 512 bytes. 16
-  blocks that use barriers; blocks of one wave need none.
+  registers a SIMD in granules of 16, of which a wave can name 102. 64 KB of shared memory (LDS)
+  in granules of 512 bytes. 16 blocks that use barriers; blocks of one wave need none. LLVM prints
+  9 waves for 81 to 88 scalar registers and 8 for 97 to 100; by its own granule they are 8 and 7.
 """
 
 from __future__ import annotations
@@ -52,6 +54,8 @@ class Limits:
     scalar_registers: int = 0
     """A SIMD's; 0 where they are not shared between waves (NVIDIA)."""
     scalar_granule: int = 16
+    max_scalar_registers: int = 0
+    """A wave's that instructions can name."""
     shared_bytes: int
     shared_granule: int
     shared_reserved: int = 0
@@ -193,7 +197,7 @@ def choose_block(
     (_, busy), block, shared, got = best
     text = (
         f"block {block}: {got.waves} of {limits.max_waves} waves a multiprocessor, "
-        f"limited by {_why(limits, got, registers, scalar_registers, shared)}"
+        f"limited by {why(limits, got, registers, scalar_registers, shared)}"
     )
     if busy < limits.multiprocessors:
         text += f"; the work reaches {busy} of {limits.multiprocessors} multiprocessors"
@@ -208,7 +212,7 @@ def choose_block(
     )
 
 
-def _why(limits: Limits, got: Occupancy, registers: int, scalars: int, shared: int) -> str:
+def why(limits: Limits, got: Occupancy, registers: int, scalars: int, shared: int) -> str:
     """The limit with the number that sets it."""
     if got.limited_by == "registers":
         if scalars and _waves_by_registers(limits, registers, 0) // limits.simds > (
@@ -218,9 +222,45 @@ def _why(limits: Limits, got: Occupancy, registers: int, scalars: int, shared: i
         return f"registers ({registers} a thread)"
     if got.limited_by == "shared memory":
         return f"shared memory ({shared:,} bytes a block)"
+    if got.limited_by == "block size":
+        return f"block size ({limits.max_threads_per_block:,} threads at most)"
     if got.limited_by == "blocks":
         return f"blocks ({got.blocks} a multiprocessor)"
     return f"waves ({got.waves // got.blocks} a block)"
+
+
+def registers_for_waves(limits: Limits, waves: int) -> int:
+    """The most registers a thread may take where `waves` waves live on a multiprocessor.
+
+    0 if so many never do. AMD: vector registers, accumulation registers included from gfx90a on.
+    """
+    if waves > limits.max_waves:
+        return 0
+    a_wave = limits.registers // limits.simds // _waves_a_simd(limits, waves)
+    a_wave -= a_wave % limits.register_granule
+    return min(a_wave // limits.wave_size, limits.max_registers_per_thread)
+
+
+def scalar_registers_for_waves(limits: Limits, waves: int) -> int:
+    """AMD: the most scalar registers that each of `waves` waves may take; elsewhere 0."""
+    if waves > limits.max_waves:
+        return 0
+    a_wave = limits.scalar_registers // _waves_a_simd(limits, waves)
+    return min(a_wave - a_wave % limits.scalar_granule, limits.max_scalar_registers)
+
+
+def shared_for_blocks(limits: Limits, blocks: int) -> int:
+    """The most bytes of shared memory that each of `blocks` blocks on a multiprocessor may take.
+
+    Static and dynamic together; 0 also where not even the driver's own bytes have room.
+    """
+    a_block = limits.shared_bytes // blocks
+    a_block -= a_block % limits.shared_granule + limits.shared_reserved
+    return max(0, min(a_block, limits.max_shared_per_block))
+
+
+def _waves_a_simd(limits: Limits, waves: int) -> int:
+    return -(-waves // limits.simds)
 
 
 def _round_up(number: int, granule: int) -> int:
@@ -257,6 +297,7 @@ def _amd(name: str, waves_a_simd: int, vector_registers: int, granule: int) -> L
         register_granule=64 * granule,
         max_registers_per_thread=vector_registers,
         scalar_registers=800,
+        max_scalar_registers=102,
         shared_bytes=65_536,
         shared_granule=512,
         max_shared_per_block=65_536,
@@ -268,12 +309,15 @@ ARCHITECTURES: Mapping[str, Limits] = MappingProxyType(
         limits.name: limits
         for limits in (
             _nvidia("sm_70", 64, 32, 96, granule=256, reserved=0),
+            _nvidia("sm_72", 64, 32, 96, granule=256, reserved=0),
             _nvidia("sm_75", 32, 16, 64, granule=256, reserved=0),
             _nvidia("sm_80", 64, 32, 164),
             _nvidia("sm_86", 48, 16, 100),
+            _nvidia("sm_87", 48, 16, 164),
             _nvidia("sm_89", 48, 24, 100),
             _nvidia("sm_90", 64, 32, 228),
             _nvidia("sm_100", 64, 32, 228),
+            _nvidia("sm_120", 48, 24, 100),
             _amd("gfx906", 10, 256, 4),
             _amd("gfx908", 10, 256, 4),
             _amd("gfx90a", 8, 512, 8),
@@ -326,6 +370,7 @@ def limits_of_device(architecture: str, attributes: Mapping[str, int]) -> Limits
         registers=told("MaxRegistersPerMultiprocessor", told("MaxRegistersPerBlock", 65_536)),
         max_registers_per_thread=256 if amd else 255,
         scalar_registers=kin.scalar_registers if wave == 64 else 0,
+        max_scalar_registers=kin.max_scalar_registers if wave == 64 else 0,
         shared_bytes=shared,
         shared_reserved=reserved,
         max_shared_per_block=told(

@@ -1,0 +1,168 @@
+"""`kuroshio perf occupancy` on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..messages import printable
+
+Facts = dict[str, Any]
+
+_WIDTH_OF_FILES = 200
+_ALL_VECTOR = 256  # registers that ordinary instructions reach on AMD's devices
+
+
+class _Output(Console):
+    """Standard output; where its reader has gone, BrokenPipeError says so to the command line."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False)
+        if not self.is_terminal:  # nobody's columns to fit into
+            self.width = _WIDTH_OF_FILES
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+    def say(self, text: str) -> None:
+        self.print(printable(text), soft_wrap=not self.is_terminal)
+
+
+def show(kernels: Sequence[Facts]) -> None:
+    """One kernel in full; of several a line each, and how to see one in full."""
+    output = _Output()
+    if len(kernels) == 1:
+        _show_one(output, kernels[0])
+        return
+    output.print(_overview(kernels))
+    for facts in kernels:
+        for remark in facts["remarks"]:
+            output.say(f"{facts['kernel']} ({facts['architecture']}): {remark}")
+    output.say("For the table of block sizes of one of them: --kernel NAME.")
+
+
+def _show_one(output: _Output, facts: Facts) -> None:
+    if facts["kernel"] is not None:
+        output.say(f"{facts['kernel']}, of {facts['file']} ({facts['kind']})")
+        output.say(_takes(facts))
+    for remark in facts["remarks"]:
+        output.say(remark)
+    chosen = facts["chosen"]
+    output.say(f"{facts['architecture']}, block {chosen['block']}: {_line(chosen)}")
+    if chosen["for_more"]:
+        output.say(f"For {chosen['for_more']}.")
+    if assumed := facts["multiprocessor"]["assumed"]:
+        output.say(f"Assumed: {assumed}.")
+    output.print(_blocks(facts))
+    bounds = facts["launch_bounds"]
+    if not bounds["rows"]:
+        return
+    output.say(
+        f"__launch_bounds__({bounds['block']}, M) leaves a thread; M is "
+        f"{_of_minimum(bounds['minimum_is'])}:"
+    )
+    output.print(_bounds(facts))
+    if any(row["registers"] > _ALL_VECTOR for row in bounds["rows"]):
+        output.say(
+            f"Of more than {_ALL_VECTOR} registers the others are accumulation registers, for "
+            "matrix instructions and for what is spilled."
+        )
+
+
+def _of_minimum(minimum_is: str) -> str:
+    if minimum_is == "waves a SIMD":
+        return "taken by HIP's compiler as waves a SIMD, not as blocks"
+    return minimum_is
+
+
+def _takes(facts: Facts) -> str:
+    takes, told = facts["takes"], facts["compiler"]
+    parts = [f"{takes['registers']} registers a thread"]
+    if told["accumulation_registers"]:
+        parts[0] += f" ({told['accumulation_registers']} accumulation registers)"
+    if takes["scalar_registers"]:
+        parts.append(f"{takes['scalar_registers']} scalar registers a wave")
+    parts.append(f"{takes['shared_bytes']:,} bytes of shared memory a block")
+    if told["max_threads"]:
+        parts.append(f"compiled for blocks of at most {told['max_threads']:,} threads")
+    if told["registers_allowed"]:
+        parts.append(f"allowed {told['registers_allowed']} registers")
+    if told["waves_per_simd"]:
+        parts.append(f"{told['waves_per_simd']} waves a SIMD by the compiler's reckoning")
+    return f"It takes {', '.join(parts)}."
+
+
+def _line(row: Facts) -> str:
+    if not row["blocks"]:
+        return f"cannot be launched, because of {row['why']}."
+    blocks = "1 block" if row["blocks"] == 1 else f"{row['blocks']} blocks"
+    return (
+        f"{blocks}, {row['waves']} of {row['max_waves']} waves a multiprocessor "
+        f"({row['occupancy']:.0%}), limited by {row['why']}; {row['lanes']:.0%} of lanes in use."
+    )
+
+
+def _blocks(facts: Facts) -> Table:
+    table = _table("block", "blocks", "waves", "occupancy", "lanes in use")
+    table.add_column("limited by")
+    for row in facts["blocks"]:
+        chosen = row["block"] == facts["chosen"]["block"]
+        table.add_row(
+            str(row["block"]),
+            str(row["blocks"]),
+            f"{row['waves']} of {row['max_waves']}",
+            f"{row['occupancy']:.0%}",
+            f"{row['lanes']:.0%}",
+            ("" if row["blocks"] else "no launch: ") + row["limited_by"],
+            style="bold" if chosen else None,
+        )
+    return table
+
+
+def _bounds(facts: Facts) -> Table:
+    scalars = facts["launch_bounds"]["minimum_is"] == "waves a SIMD"
+    names = ["M", "waves", "blocks", "registers"]
+    table = _table(*names, *(["scalar registers"] if scalars else []), "shared bytes a block")
+    for row in facts["launch_bounds"]["rows"]:
+        cells = [row["minimum"], row["waves"], row["blocks"], row["registers"] or "cannot be kept"]
+        cells += [row["scalar_registers"]] if scalars else []
+        table.add_row(*map(str, cells), f"{row['shared_bytes']:,}")
+    return table
+
+
+def _overview(kernels: Sequence[Facts]) -> Table:
+    several = len({facts["architecture"] for facts in kernels}) > 1
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("kernel", overflow="fold")
+    if several:
+        table.add_column("for", no_wrap=True)
+    for name in ("registers", "spilled", "scratch", "shared", "block", "waves"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("limit", no_wrap=True)
+    for facts in kernels:
+        chosen, told = facts["chosen"], facts["compiler"]
+        spilled = told["spilled"]
+        table.add_row(
+            Text(printable(facts["kernel"])),
+            *([facts["architecture"]] if several else []),
+            str(facts["takes"]["registers"]),
+            "?" if spilled is None else str(sum(spilled.values())),
+            f"{told['stack_bytes']:,}{'+' if told['dynamic_stack'] else ''}",
+            f"{facts['takes']['shared_bytes']:,}",
+            str(chosen["block"]),
+            f"{chosen['waves']}/{chosen['max_waves']}",
+            chosen["limited_by"].removesuffix(" memory"),
+            style="yellow" if facts["remarks"] else None,
+        )
+    return table
+
+
+def _table(*names: str) -> Table:
+    table = Table()
+    for name in names:
+        table.add_column(name, justify="right")
+    return table
