@@ -55,9 +55,11 @@ def on_devices(patch: pytest.MonkeyPatch, rng: np.random.Generator, share: float
     patch.setattr(Division, "share", lambda self, maps, batches, beside: part)
 
 
-def damage(archive: Archive, rng: np.random.Generator, kind: str) -> int:
+def damage(
+    archive: Archive, rng: np.random.Generator, kind: str, number: int | None = None
+) -> int:
     """Spoil the chunk of a day that is needed."""
-    number = int(rng.integers(100, 120))
+    number = int(rng.integers(100, 120)) if number is None else number
     where = archive.pieces[number].where
     path = Path(where.path)
     data = bytearray(path.read_bytes())
@@ -118,6 +120,17 @@ def test_a_damaged_stream_is_named(tmp_path, monkeypatch, inflating, kind, share
         compute(archive, REQUEST, gpu=gpu, key_bytes=2)
     gc.collect()
     assert not gpu.live
+
+
+@pytest.mark.parametrize("number", [84, 112, 140])
+def test_whatever_batch_a_device_stops_at(tmp_path, monkeypatch, number):
+    """The first, one in the middle, the last."""
+    rng = np.random.default_rng()
+    on_devices(monkeypatch, rng, 1.0)
+    archive = archive_in(tmp_path, rng, (4, 60))
+    damage(archive, rng, "zeros", number)
+    with pytest.raises(BadFile, match=r"maps\.bin"):
+        compute(archive, REQUEST, gpu=EmulatedGpu(inflating="stops"), key_bytes=2)
 
 
 def test_a_file_that_ends_too_early_is_named(tmp_path, monkeypatch):

@@ -94,13 +94,14 @@ class Waves:
         if not self.inflations:
             return []
         number, begun = self.settled, self.begun[self.settled]
-        self.settled += 1
         if begun.wave is None:
+            self.settled += 1
             return []
         again = np.zeros(begun.mine.stop - begun.mine.start, bool)
         start = perf_counter()
         for inflation in self.inflations:
             again |= inflation.unpack(begun.wave, begun.mine)
+        self.settled += 1  # only now: where a device has stopped, these maps are in doubt
         self.means.spans("wait", start, perf_counter(), 0)
         self._account(begun.wave)
         return [self.batches[number][i] for i in np.flatnonzero(again).tolist()]
