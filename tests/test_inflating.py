@@ -55,9 +55,7 @@ def on_devices(patch: pytest.MonkeyPatch, rng: np.random.Generator, share: float
     patch.setattr(Division, "share", lambda self, maps, batches, beside: part)
 
 
-def damage(
-    archive: Archive, rng: np.random.Generator, kind: str, number: int | None = None
-) -> int:
+def damage(archive: Archive, rng: np.random.Generator, kind: str, number: int | None = None) -> int:
     """Spoil the chunk of a day that is needed."""
     number = int(rng.integers(100, 120)) if number is None else number
     where = archive.pieces[number].where
