@@ -184,15 +184,16 @@ def test_pinned_memory_is_handed_out_once(nbytes, most, piece, sizes):
     assert left(gpu) == []
 
 
+@pytest.mark.parametrize("error", [GpuError("out of pinned memory"), RuntimeError("whatever")])
 @pytest.mark.parametrize("maps", [True, False])
-def test_where_one_piece_is_not_to_be_had_there_are_several(maps):
+def test_where_one_piece_is_not_to_be_had_there_are_several(maps, error):
     class Frugal(EmulatedGpu):
         refused = 0
 
         def pinned(self, shape, dtype):
             if threading.current_thread().name == "kuroshio-pinned":
                 self.refused += 1
-                raise GpuError("out of pinned memory")
+                raise error
             return super().pinned(shape, dtype)
 
     gpu = Frugal()

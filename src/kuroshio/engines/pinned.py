@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..device.gpu import Gpu, GpuError
+from ..device.gpu import Gpu
 
 _ALIGNED = 256
 _PIECE_BYTES = 16 << 20  # or a ring, if that is more
@@ -62,7 +62,7 @@ class Pinned:
             if not self._closed:
                 try:
                     piece = self._gpu.pinned((self._piece_bytes,), np.uint8)
-                except GpuError:  # no more than so much; `take` will say what cannot be had
+                except Exception:  # no more than so much; `take` will say what cannot be had
                     self._closed = True
             with self._more:
                 if piece is None:

@@ -57,7 +57,8 @@ class Clock:
         self.gpu = gpu
         self._start = gpu.event()
         stream = gpu.stream()
-        self._start.record(stream)
+        with gpu.use():
+            self._start.record(stream)
         gpu.wait(self._start)
         self._start_s = perf_counter()
 
