@@ -73,6 +73,8 @@ class GpuBlock:
         rings.maps = self.ring_maps
         places = places_of(block) if self.raw else None
         cut = stretches(block, cells, len(gpus))
+        if not self.maps:  # no rings: parts of maps are put together in memory of their own
+            rings.pinned.close()
         self.seen = rings.pinned.take((len(cut),), np.uint32)
         self.shares: list[GpuShare] = []
         for gpu, clock, stretch in zip(gpus, clocks, cut, strict=False):  # few cells, fewer devices
