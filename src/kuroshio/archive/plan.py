@@ -109,6 +109,7 @@ class Plan:
     read_bytes: int  # decoded, all blocks together
     amplification: float  # decoded bytes over bytes needed once
     pieces: int
+    loads: int  # of pieces, all blocks together
     days_read: int
     days_missing: int  # days within the windows that the archive lacks
     warnings: tuple[str, ...]
