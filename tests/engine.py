@@ -31,7 +31,7 @@ class Arrays:
         shape = grid.shape or (1,)
         several = len(request.percentiles) > 1
         self.shape = shape
-        self.days, self.band_rows = 8, max(1, shape[0] // 2)
+        self.band_rows = max(1, shape[0] // 2)
         self.several = several
         self.fields = {name: np.zeros((doys, *shape)) for name in ("seas", *request.extras)}
         further = (len(request.percentiles),) if several else ()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cli_runs import YEARS, run_here
 from emulator import EmulatedGpu
 from kuroshio.account import DEVICE_STAGES, Account
+from kuroshio.engines.division import Division
 from kuroshio.intervals import Intervals
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9)), max_size=30)
@@ -115,9 +116,45 @@ def season(archive, warm, tmp_path, monkeypatch):
     return run
 
 
+@pytest.fixture
+def inflating(monkeypatch):
+    """Half of the maps on the emulated device: they are too small for any at all."""
+    monkeypatch.setattr("kuroshio.device.cuda.named", lambda name: [EmulatedGpu(inflating="yes")])
+    monkeypatch.setattr(Division, "share", lambda self, maps, batches, beside: 0.5)
+
+
+STAGES_THERE = [stage for stage in DEVICE_STAGES if stage != "device inflate"]
+
+
+def test_json_of_a_run_that_inflates_on_a_device(season, inflating):
+    done = json.loads(season("--device", "cuda:0", "--json"))
+    rows = {row["stage"]: row for row in done["device_stages"]}
+    assert list(rows) == list(DEVICE_STAGES)
+    told = done["inflation"]
+    assert set(told) == {"maps_on_device", "maps", "device_predicted_s", "device_measured_s"}
+    assert told["maps"] == done["days_read"]
+    assert told["maps_on_device"] == pytest.approx(done["days_read"] / 2, abs=5)
+    inflated = rows["device inflate"]["gb_per_s"] * rows["device inflate"]["busy_seconds"] * 1e9
+    assert inflated == pytest.approx(told["maps_on_device"] * 90 * 180 * 2, rel=0.05)
+    assert rows["device inflate"]["busy_seconds"] == pytest.approx(
+        told["device_measured_s"], rel=0.1, abs=1e-4
+    )
+
+
+def test_the_table_of_a_run_that_inflates_on_a_device(season, inflating):
+    text = season("--device", "cuda:0")
+    for what in DEVICE_STAGES.values():
+        assert re.search(rf"{what} +│ +\d+\.\d{{3}} │ +\d+% │ +\d+\.\d ", text), what
+    assert re.search(
+        r"^Inflated on the device: \d+ of \d+ maps, predicted \d\.\d\d s, measured \d\.\d\d s$",
+        text, re.MULTILINE,
+    )  # fmt: skip
+
+
 def test_json_of_a_run_on_a_device(season):
     done = json.loads(season("--device", "cuda:0", "--json"))
-    assert [row["stage"] for row in done["device_stages"]] == list(DEVICE_STAGES)
+    assert [row["stage"] for row in done["device_stages"]] == STAGES_THERE
+    assert done["inflation"] is None
     for row in done["device_stages"]:
         assert 0 < row["busy_seconds"] < done["seconds"]
         assert row["share"] == pytest.approx(row["busy_seconds"] / done["seconds"], abs=0.01)
@@ -131,15 +168,16 @@ def test_json_of_a_run_on_a_device(season):
     shares = sum(row["share"] for row in done["stages"])
     assert shares == pytest.approx(1.0, abs=0.02)
     assert {"rings", "maps", "pinned_gb", "predicted_wait_s", "measured_wait_s", "read_s",
-            "copy_s"} == set(done["rings"])  # fmt: skip
+            "copy_s", "copy_gb_per_s"} == set(done["rings"])  # fmt: skip
     assert (done["rings"]["rings"], done["rings"]["maps"]) in ((1, 4), (2, 4))
     assert done["rings"]["copy_s"] > 0
 
 
 def test_the_table_of_a_run_on_a_device(season):
     text = season("--device", "cuda:0")
-    for what in DEVICE_STAGES.values():
+    for what in map(DEVICE_STAGES.get, STAGES_THERE):
         assert re.search(rf"{what} +│ +\d+\.\d{{3}} │ +\d+% │ +\d+\.\d ", text), what
+    assert "nflate on the device" not in text
     assert re.search(
         r"^Rings: [12] of 4 maps a thread, \d\.\d\d GB pinned; waiting for them: "
         r"predicted \d\.\d\d s, measured \d\.\d\d s$", text, re.MULTILINE,

@@ -7,6 +7,7 @@ import os
 import warnings
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -83,14 +84,16 @@ def test_an_unreadable_list_is_named(tmp_path, monkeypatch, output):
 
 
 def test_an_unreadable_file_is_named(days, monkeypatch, output):
-    real = open
+    def deny(opens):
+        def denied(path, *rest, **named):
+            if os.fsdecode(path).endswith("d03.nc"):
+                raise PermissionError(13, "Permission denied", str(path))
+            return opens(path, *rest, **named)
 
-    def denied(path, *rest, **named):
-        if str(path).endswith("d03.nc"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return real(path, *rest, **named)
+        return denied
 
-    monkeypatch.setattr("builtins.open", denied)
+    monkeypatch.setattr("builtins.open", deny(open))
+    monkeypatch.setattr(h5py.h5f, "open", deny(h5py.h5f.open))
     assert_refused(climatology(days, output), "d03.nc", "Permission denied", "--skip-bad")
 
 

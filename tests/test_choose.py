@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import warnings
+from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import kuroshio as ks
 from cli_runs import assert_refused, climatology, left_over, run_here
 from fake_cupy import CompileException, cupy_is, fake_cupy
+from kuroshio.device import nvcomp
 from kuroshio.device.gpu import GpuError
 from kuroshio.engines.choose import choose_engine
 from kuroshio.engines.cpu import CpuEngine
@@ -86,10 +88,16 @@ def engine(monkeypatch):
     return kind
 
 
+@pytest.fixture(autouse=True)
+def _no_inflating(monkeypatch):
+    """The stand-in for CuPy has no streams to try it on."""
+    monkeypatch.setattr("kuroshio.device.cuda._nvcomp_works", lambda _: False)
+
+
 @pytest.fixture
 def gpu(engine, monkeypatch):
     """A GPU is there, and any job is worth it."""
-    monkeypatch.setattr("kuroshio.engines.choose.gpu_saves_s", lambda _: 1.0)
+    monkeypatch.setattr("kuroshio.engines.choose.gpu_saves_s", lambda _, inflates: 1.0)
     with cupy_is(fake_cupy(compiler=CompileException("k.cu(1): error:\tx\n  y\n"))):
         yield engine
 
@@ -101,6 +109,24 @@ def test_a_gpu_saves_the_windows_less_its_start():
     assert gpu_saves_s(SMALL) == pytest.approx(-GPU_START_S, abs=0.01)
     assert gpu_saves_s(LARGE) == pytest.approx(LARGE.compute_s - GPU_START_S)
     assert 1 < gpu_saves_s(LARGE) < 60
+
+
+def test_a_gpu_that_inflates_saves_that_too():
+    task = replace(LARGE, inflatable_bytes=10**10)
+    saved = gpu_saves_s(task, inflates=True) - gpu_saves_s(task)
+    assert 0.5 * task.inflate_s < saved < task.inflate_s
+    assert gpu_saves_s(task) == gpu_saves_s(LARGE) == gpu_saves_s(LARGE, inflates=True)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_auto_knows_whether_the_gpu_can_inflate(engine, monkeypatch, installed):
+    monkeypatch.setattr(nvcomp, "library", lambda: object() if installed else None)
+    monkeypatch.setattr("kuroshio.device.cuda._nvcomp_works", lambda _: True)
+    with cupy_is(fake_cupy()):
+        choice = choose_engine("auto", None, replace(SMALL, inflatable_bytes=10**10))
+        assert (choice.device == "cuda:0") == choice.inflates == installed
+        assert "the windows and inflating would take 2 threads" in choice.why or not installed
+        assert choose_engine("auto", None, SMALL).device == "cpu"
 
 
 @given(
@@ -180,7 +206,7 @@ def steps(monkeypatch):
     for module, name in (
         ("kuroshio.device.cuda", "start"),
         ("kuroshio.device.cuda", "count"),
-        ("kuroshio.pipeline", "_import_numba"),
+        ("kuroshio.pipeline", "_make_ready"),
         ("kuroshio.api", "open_archive"),
         ("kuroshio.archive.catalog", "open_archive"),
     ):
@@ -190,19 +216,19 @@ def steps(monkeypatch):
 
 def test_a_gpu_asked_for_is_begun_before_the_archive_is_known(years, output, gpu, steps):
     assert climatology(years, output, "-q", "--device", "cuda:0").status == 0
-    assert steps == ["start", "open_archive", "_import_numba", "count"]
+    assert steps == ["start", "open_archive", "_make_ready", "count"]
     steps.clear()
     with pytest.warns(UserWarning, match="baseline of 2 years"):
         ks.climatology(years, baseline=(2001, 2002), doys=[1], device="cuda:0")
-    assert steps == ["start", "open_archive", "_import_numba", "count"]
+    assert steps == ["start", "open_archive", "_make_ready", "count"]
 
 
 def test_a_gpu_nobody_asked_for_is_begun_once_it_pays(years, output, gpu, steps, monkeypatch):
     assert climatology(years, output, "-q").status == 0
-    assert steps == ["open_archive", "start", "_import_numba", "count"]
+    assert steps == ["open_archive", "start", "_make_ready", "count"]
     for rest in (["--device", "cpu"], []):
         steps.clear()
-        monkeypatch.setattr("kuroshio.engines.choose.gpu_saves_s", lambda _: -1.0)
+        monkeypatch.setattr("kuroshio.engines.choose.gpu_saves_s", lambda _, inflates: -1.0)
         assert climatology(years, output, "-q", "--overwrite", *rest).status == 0
         assert steps == ["open_archive"]
 

@@ -11,6 +11,7 @@ import pytest
 
 from fake_cupy import cupy_is, fake_cupy
 from kuroshio.device import cuda, nvcomp
+from kuroshio.device.gpu import GpuError
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="made for Linux only")
 
@@ -34,10 +35,30 @@ def place(monkeypatch, folder) -> None:
 def test_the_library_is_found_and_answers():
     assert nvcomp.library() is not None
     assert nvcomp.scratch_bytes(100, 1 << 20) >= 0
+
+
+@on_linux
+@pytest.mark.parametrize("works", [True, False])
+def test_a_device_inflates_once_it_has_been_seen_to(monkeypatch, works):
+    asked = []
+    monkeypatch.setattr(cuda, "_nvcomp_works", lambda gpu: asked.append(gpu) or works)
     with cupy_is(fake_cupy()):
-        assert cuda.first().inflates()
-        made = cuda.first().inflater(100, 1 << 20)
-        assert made is not None
+        gpu = cuda.first()
+        assert gpu.inflates() == works
+        assert (gpu.inflater(100, 1 << 20) is not None) == works
+        assert asked == [gpu]
+
+
+@pytest.mark.gpu
+def test_a_real_device_inflates_or_says_no():
+    try:
+        gpu = cuda.first()
+    except GpuError as error:
+        pytest.skip(error.what)
+    if gpu.inflates():
+        assert nvcomp.library() is not None
+    elif cuda.kind() == "cuda":
+        assert nvcomp.library() is None, "installed, and does not work here"
 
 
 @on_linux

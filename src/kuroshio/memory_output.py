@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .archive.describe import Schema
-from .archive.write import CHUNK_DOYS, choose_cell_chunks
+from .archive.write import choose_cell_chunks
 
 
 class MemoryOutput:
@@ -15,7 +15,6 @@ class MemoryOutput:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.days = CHUNK_DOYS
         shape = [schema.sizes[dim] for dim in schema.cell_dims] or [1]
         self.band_rows = choose_cell_chunks(shape)[0]
         self.fields = {

@@ -22,7 +22,7 @@ import numpy as np
 
 from .archive.cut import choose
 from .archive.key_kind import NotCodes, choose_keys, sample_values, widest_keys
-from .archive.model import Archive, Progress, Spans
+from .archive.model import Archive, ByteRange, Progress, Spans
 from .archive.needs import Needs
 from .archive.plan import Layout, Plan
 from .archive.schedule import block_of
@@ -34,7 +34,7 @@ from .engines.choose import Choice, choose_engine, processor_instead
 from .engines.means import Means
 from .engines.protocol import Report
 from .engines.worth import Task
-from .keys import YEARS_PER_WORD, Keys
+from .keys import AFFINE16, YEARS_PER_WORD, Keys
 from .request import Request, statistics
 
 
@@ -84,9 +84,24 @@ def prepare(
         words=needs.windows.steps.shape[1],
         key_bytes=keys.bits // 8,
         threads=threads,
+        inflatable_bytes=_inflatable_bytes(needs, keys),
     )
     choice = choose_engine(device, pinned_bytes, task, meanwhile)
     return _planned(needs, keys, choice, memory_bytes)
+
+
+def _inflatable_bytes(needs: Needs, keys: Keys) -> int:
+    """Decoded bytes of the days that windows need, if they are stored as devices can inflate them.
+
+    By the first piece: most archives are all of a kind.
+    """
+    piece = needs.archive.pieces[0]
+    where = piece.where
+    stored = isinstance(where, ByteRange) and where.deflate and where.shuffle
+    if keys.kind != AFFINE16 or not stored or len(piece.steps) != 1:
+        return 0
+    steps = np.unique(needs.windows.steps)
+    return int(steps[steps >= 0].size) * needs.archive.grid.cells * keys.bits // 8
 
 
 def _planned(needs: Needs, keys: Keys, choice: Choice, memory_bytes: int) -> Prepared:
@@ -211,7 +226,7 @@ class _Watch:
 
     def over(self, output: Any) -> _Watch:
         self._output = output
-        self.days, self.band_rows = output.days, output.band_rows
+        self.band_rows = output.band_rows
         return self
 
     def put(self, name: str, position: Any, values: np.ndarray, rows: slice) -> None:

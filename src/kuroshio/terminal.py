@@ -230,8 +230,8 @@ def _order(archive: Archive, plan: Plan) -> str:
 def _estimate(job: Job, plan: Plan, keys: Keys, choice: Choice, cells: int, threads: int) -> float:
     """Seconds from the rates of an ordinary processor's thread; a guess, and called one."""
     words = job.request.window * -(-job.request.years // YEARS_PER_WORD)
-    task = Task(cells, plan.computed, words, keys.bits // 8, threads)
+    task = Task(cells, plan.computed, words, keys.bits // 8, threads, plan.read_bytes)
     decode = plan.read_bytes / 0.6e9
     write = len(plan.doys) * cells * 8 / 0.8e9
-    saved = gpu_saves_s(task) if choice.gpus else 0.0
+    saved = gpu_saves_s(task, inflates=choice.inflates) if choice.gpus else 0.0
     return (decode + write) / threads + task.compute_s - saved

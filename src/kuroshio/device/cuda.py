@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -140,6 +141,7 @@ class CupyGpu:
                 "Use --device cpu.",
             )
         at_launch = 0 if kind() == "hip" else facts.get("sharedMemPerBlockOptin", 0)
+        self._inflates: bool | None = None  # nobody has tried
         self.shared_bytes = int(at_launch or facts["sharedMemPerBlock"])
         by_capability = f"sm_{capability[0]}{capability[1]}"
         architecture = by_capability
@@ -211,7 +213,11 @@ class CupyGpu:
         return int(array.data.ptr)
 
     def inflates(self) -> bool:
-        return kind() == "cuda" and nvcomp.library() is not None
+        if kind() != "cuda" or nvcomp.library() is None:
+            return False
+        if self._inflates is None:
+            self._inflates = _nvcomp_works(self)
+        return self._inflates
 
     def inflater(self, streams: int, most_bytes: int) -> Inflater | None:
         return _Nvcomp(self, streams, most_bytes) if self.inflates() else None
@@ -334,6 +340,29 @@ class CupyKernel:
         given = tuple(np.uint64(0) if arg is None else arg for arg in args)
         with stream:
             self._function((blocks,), (threads,), given, shared_mem=shared_bytes)
+
+
+def _nvcomp_works(gpu: CupyGpu) -> bool:
+    """Whether what comes out of it is what went in: the library may not know the device."""
+    said = b"what comes out is what went in"
+    raw = np.frombuffer(zlib.compress(said)[2:-4], np.uint8)
+    try:
+        stream, source = gpu.stream(), gpu.array(raw)
+        target, numbers = gpu.zeros((len(said),), np.uint8), np.array([raw.size, len(said)])
+        places = np.array([source.data.ptr, target.data.ptr])
+        sources, targets = (gpu.array(each.astype(np.uint64)) for each in np.split(places, 2))
+        nbytes, room = (gpu.array(each.astype(np.uint64)) for each in np.split(numbers, 2))
+        inflated, statuses = gpu.zeros((1,), np.uint64), gpu.zeros((1,), np.int32)
+        inflate = _Nvcomp(gpu, 1, len(said))
+        with gpu.use():
+            inflate(
+                stream, 1, sources=sources, nbytes=nbytes, targets=targets, room=room,
+                inflated=inflated, statuses=statuses,
+            )  # fmt: skip
+            stream.synchronize()
+            return bytes(target.get()) == said and int(statuses.get()[0]) == 0
+    except (GpuError, nvcomp.NvcompFailed):
+        return False
 
 
 class _Nvcomp:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..device import cuda
+from ..device import cuda, nvcomp
 from ..device.gpu import Gpu, GpuError
 from ..device.names import check_device
 from .cpu import CpuEngine
@@ -37,6 +37,11 @@ class Choice:
     @property
     def model(self) -> str | None:
         return self.gpus[0].model if self.gpus else None
+
+    @property
+    def inflates(self) -> bool:
+        """Whether the devices can inflate files."""
+        return bool(self.gpus) and all(gpu.inflates() for gpu in self.gpus)
 
     @property
     def line(self) -> str:
@@ -71,10 +76,13 @@ def choose_engine(
         return _on_gpus(cuda.named(device), pinned_bytes, task, AS_ASKED)
     if not cuda.installed():
         return Choice(CpuEngine(), NO_CUPY)
-    if gpu_saves_s(task) <= 0:
+    inflates = task.inflatable_bytes > 0 and nvcomp.library() is not None
+    if gpu_saves_s(task, inflates=inflates) <= 0:
         return Choice(CpuEngine(), "the job is too small for a GPU to pay")
     threads = "1 thread" if task.threads == 1 else f"{task.threads} threads"
-    why = f"for the windows would take {threads} of the processor about {task.compute_s:,.0f} s"
+    seconds = task.compute_s + (task.inflate_s if inflates else 0.0)
+    what = "the windows and inflating" if inflates else "the windows"
+    why = f"for {what} would take {threads} of the processor about {seconds:,.0f} s"
     cuda.start()
     if meanwhile:
         meanwhile()
