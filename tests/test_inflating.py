@@ -238,10 +238,17 @@ def test_the_report_says_what_was_predicted_and_measured():
     division = Division(MAP_BYTES, threads=16)
     assert division.report() is None
     taken = round(2000 * division.share(2000, 1, beside=False))
-    division.count(taken, 2000)
+    division.count(taken, 2000, beside=False)
     predicted = float(division.device_s(taken))
     division.device_took(taken, 1.0, 1.25)
     assert division.report() == {
         "maps_on_device": taken, "maps": 2000, "device_predicted_s": round(predicted, 4),
         "device_measured_s": 0.25,
     }  # fmt: skip
+
+
+def test_what_a_device_has_no_room_for_is_not_predicted():
+    division = Division(MAP_BYTES, threads=16)
+    assert division.share(3000, 1, beside=False) > 0.5
+    division.count(10, 3000, beside=False)
+    assert division.report()["device_predicted_s"] == round(float(division.device_s(10)), 4)

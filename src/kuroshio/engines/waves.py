@@ -133,13 +133,19 @@ class Waves:
         if urgent_s > self._urgent_s:  # a batch has been smoothed and written
             self.division.other_s, self._urgent_s = urgent_s - self._urgent_s, urgent_s
         batches = groups[-1].stop - groups[0].start
-        share = self.division.share(maps, batches, beside=self.groups_begun > done)
+        beside = self.groups_begun > done
+        share = self.division.share(maps, batches, beside=beside)
+        taken = 0
         for group in groups:
-            self._begin_wave(group, share)
+            taken += self._begin_wave(group, share)
             self.groups_begun += 1
+        self.division.count(taken, maps, beside=beside)
 
-    def _begin_wave(self, group: slice, share: float) -> None:
-        """Of each batch the first maps; of one too large for a wave, as many as it holds."""
+    def _begin_wave(self, group: slice, share: float) -> int:
+        """Of each batch the first maps; of one too large for a wave, as many as it holds.
+
+        Returns how many.
+        """
         numbers = [min(round(share * len(loads)), self.most) for loads in self.batches[group]]
         parts = zip(self.batches[group], numbers, strict=True)
         loads = [load for some, number in parts for load in some[:number]]
@@ -153,7 +159,7 @@ class Waves:
         ends = np.cumsum(numbers).tolist()
         for number, end in zip(numbers, ends, strict=True):
             self.begun.append(_Begun(wave, slice(end - number, end), carrying))
-        self.division.count(len(loads), sum(map(len, self.batches[group])))
+        return len(loads)
 
     def _carry(self, wave: Wave, part: slice) -> None:
         """Read some of a wave's chunks into a ring and send them; with the last, inflate it."""
