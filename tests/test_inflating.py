@@ -193,6 +193,17 @@ def test_on_every_device(gpu, tmp_path, monkeypatch):
         compute(archive, REQUEST, gpu=device, key_bytes=2)
 
 
+def test_a_device_that_is_not_content_with_a_whole_file_is_not_trusted(tmp_path, monkeypatch):
+    rng = np.random.default_rng()
+    on_devices(monkeypatch, rng, 1.0)
+    archive = archive_in(tmp_path, rng, (4, 60))
+    gpu = EmulatedGpu(inflating="lies")
+    with pytest.raises(GpuError, match="takes files for damaged that are whole"):
+        compute(archive, REQUEST, gpu=gpu, key_bytes=2)
+    gc.collect()
+    assert not gpu.live
+
+
 # -- the division ----------------------------------------------------------------------------------
 
 

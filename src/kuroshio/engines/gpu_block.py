@@ -116,8 +116,8 @@ class GpuBlock:
     def launch(self, batch: Batch, first: bool) -> None:
         if not self.maps:
             self._upload_assembled(batch)
-        for again in together(self.waves.settle() if self.waves else [], self.ring_maps):
-            self._send_maps(again)
+        if self.waves:
+            self.waves.settle(self._send_maps)
         if first:
             self.kept, self.reference = self.pinning.result()
             self.results = _by_tiles(self.kept)
