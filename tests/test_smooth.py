@@ -50,7 +50,17 @@ def test_any_part_of_any_runs_equals_a_literal_mean(round_, hard):
     first, last = sorted(rng.integers(0, cells + 1, 2).tolist())
     out = np.full((len(rows), last - first), -7, np.float32)
     which = int(rng.integers(0, 2))
-    running_mean(results, which, rows.astype(np.int64), reference, runs, first, last, out)
+    running_mean(
+        results,
+        which,
+        rows.astype(np.int64),
+        rng.random(len(rows)) < 0.2,
+        reference,
+        runs,
+        first,
+        last,
+        out,
+    )
     expected = literal_mean(results[:, which], rows, reference, runs, cells)[:, first:last]
     with np.errstate(over="ignore"):
         expected = expected.astype(np.float32)
@@ -72,16 +82,39 @@ def test_results_may_lie_in_whole_rows(round_):
         by_row, (tiles, 3, rows, tile), (tile * cell, statistic, row, cell)
     )
     days = (np.arange(90)[:, None] + np.arange(rng.integers(1, 32))) % rows
-    reference = rng.normal(size=cells).astype(np.float32)
+    reference, anew = rng.normal(size=cells).astype(np.float32), rng.random(90) < 0.1
     # Two runs with land between them, and a part of the whole.
     half = tiles // 2 * tile
     runs = np.array([[3, half, 0], [half + 20, cells - half, half]])
     first, last = sorted(rng.integers(0, cells + 30, 2).tolist())
     found, expected = np.empty((2, len(days), last - first), np.float32)
     for which in range(3):
-        running_mean(seen, which, days, reference, runs, first, last, found)
-        running_mean(seen.copy(), which, days, reference, runs, first, last, expected)
+        running_mean(seen, which, days, anew, reference, runs, first, last, found)
+        running_mean(seen.copy(), which, days, anew, reference, runs, first, last, expected)
         np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
+@pytest.mark.parametrize("round_", range(6))
+def test_the_last_bit_does_not_depend_on_the_cells_beside(round_):
+    """Nor on what was averaged before the sum was made anew."""
+    rng = np.random.default_rng()
+    tile = tile_cells()
+    results = rng.normal(size=(2, 1, 60, tile)) * 10.0 ** rng.integers(-30, 3, (2, 1, 60, tile))
+    results = results.astype(np.float32)
+    results[rng.random(results.shape) < 0.02] = np.nan
+    results[rng.random(results.shape) < 0.002] = np.inf
+    rows, runs = np.arange(48)[:, None] + np.arange(13), np.array([[0, 2 * tile, 0]])
+    anew = np.arange(48) % 8 == 0
+    reference = np.zeros(2 * tile, np.float32)
+    found = np.empty((48, 2 * tile), np.float32)
+    running_mean(results, 0, rows, anew, reference, runs, 0, 2 * tile, found)
+    first = 8 * int(rng.integers(0, 6))
+    again = np.empty((48 - first, 2 * tile), np.float32)
+    shuffled = rng.permutation(2 * tile)
+    flat = results[:, 0].swapaxes(0, 1).reshape(60, 2 * tile)[:, shuffled]
+    other = np.ascontiguousarray(flat.reshape(60, 2, tile).swapaxes(0, 1))[:, None]
+    running_mean(other, 0, rows[first:], anew[first:], reference, runs, 0, 2 * tile, again)
+    np.testing.assert_array_equal(again.view(np.uint32), found[first:, shuffled].view(np.uint32))
 
 
 def test_a_sum_that_falls_in_steps_keeps_no_trace_of_what_it_was():
@@ -91,7 +124,9 @@ def test_a_sum_that_falls_in_steps_keeps_no_trace_of_what_it_was():
     rows = np.arange(30)[:, None] + np.arange(5)
     out = np.empty((30, tile), np.float32)
     runs = np.array([[0, tile, 0]])
-    running_mean(results, 0, rows, np.zeros(tile, np.float32), runs, 0, tile, out)
+    running_mean(
+        results, 0, rows, np.zeros(30, bool), np.zeros(tile, np.float32), runs, 0, tile, out
+    )  # fmt: skip
     np.testing.assert_allclose(out[3:], np.float32(1e-6), rtol=1e-6)
 
 

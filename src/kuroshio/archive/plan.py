@@ -55,6 +55,7 @@ class Output:
 
     position: int
     rows: tuple[int, ...]
+    first: bool  # of a chunk
 
 
 @dataclass(frozen=True)

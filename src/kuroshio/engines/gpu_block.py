@@ -254,7 +254,7 @@ class GpuBlock:
                 share.compile()
             results = _by_tiles(np.zeros((1, 1, tile_cells()), np.float32))
             smooth.running_mean(
-                results, 0, np.zeros((0, 1), np.int64), np.zeros(1, np.float32),
+                results, 0, np.zeros((0, 1), np.int64), np.zeros(0, bool), np.zeros(1, np.float32),
                 self.block.runs.table, 0, 0, np.zeros((0, 0), np.float32),
             )  # fmt: skip
         self.spans("compile", start, perf_counter(), 0)
