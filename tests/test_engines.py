@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import strategies
+from emulator import EmulatedGpu
 from engine import PLENTY, archive_of, compute
 from kuroshio.archive.plan import Batch, Block, Plan
 from kuroshio.block_run import BlockRun
@@ -132,3 +133,25 @@ def test_when_a_device_fails_the_crew_ends_and_then_the_engine(monkeypatch, step
         compute(archive, Request((2000, 2004)))
     assert another.calls[-2:] == [step, "close"]
     assert another.threads_at_close == []
+
+
+@pytest.mark.parametrize("doys", [None, tuple(range(30, 130))], ids=["year", "part"])
+def test_the_last_bit_does_not_depend_on_how_the_work_is_cut(doys):
+    """Of values whose sums depend on their order; one, few and many blocks, and a device."""
+    rng = np.random.default_rng()
+    days = np.arange(365 * 2 + 1) + 10957  # from 2000
+    shape = (days.size, 6, 40)
+    values = rng.standard_normal(shape) * 10.0 ** rng.integers(-12, 3, shape)
+    values[rng.random(shape) < 0.02] = np.nan
+    sample = strategies.Sample(values, days, "standard", values, ())
+    archive = archive_of(sample, tuple(range(1, days.size)))
+    request = Request((2000, 2001), (50.0, 90.0), half_width=1, doys=doys)
+    expected = compute(archive, request)
+    assert np.isfinite(expected["thresh"]).mean() > 0.9
+    for given in (
+        {"memory_bytes": 400_000}, {"memory_bytes": 150_000}, {"gpu": EmulatedGpu()},
+        {"gpu": EmulatedGpu(), "device_bytes": 200_000},
+    ):  # fmt: skip
+        found = compute(archive, request, **given)
+        for name, field in expected.items():
+            np.testing.assert_array_equal(found[name], field, f"{name} with {given}")

@@ -3,9 +3,11 @@
 Results arrive as float32 departures from the cell's reference, a tile's days together. Outputs are
 averaged in one pass: the first of a chunk by a sum over its window, each next by the day that
 enters less the day that leaves, in float64. Chunks begin at the same days of year however the work
-is cut, and what one cell needs is done to it alone, so that the last bit is the same, too. Measured,
-ns a value of a 31-day and a 1-day mean: loops over cells 2.4 and 2.4, vectors (smooth_vectors) 1.2
-and 1.1, the entering day of the next tile fetched ahead 1.1 and 0.8.
+is cut, and what one cell needs is done to it alone, so that the last bit is the same, too.
+
+Measured, ns a value of a 31-day and a 1-day mean: loops over cells 2.4 and 2.4, vectors
+(smooth_vectors) 1.2 and 1.1, the entering day of the next tile fetched ahead 1.1 and 0.8; sums made
+anew for 8 outputs instead of 24: a tenth more.
 """
 
 from __future__ import annotations
