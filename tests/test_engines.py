@@ -136,8 +136,8 @@ def test_when_a_device_fails_the_crew_ends_and_then_the_engine(monkeypatch, step
 
 
 @pytest.mark.parametrize("doys", [None, tuple(range(30, 130))], ids=["year", "part"])
-def test_the_last_bit_does_not_depend_on_how_the_work_is_cut(doys):
-    """Of values whose sums depend on their order; one, few and many blocks, and a device."""
+def test_the_last_bit_does_not_depend_on_how_the_work_is_cut(monkeypatch, doys):
+    """Of values whose sums depend on their order; in batches and blocks of all sizes, on a device."""
     rng = np.random.default_rng()
     days = np.arange(365 * 2 + 1) + 10957  # from 2000
     shape = (days.size, 6, 40)
@@ -149,10 +149,9 @@ def test_the_last_bit_does_not_depend_on_how_the_work_is_cut(doys):
     request = Request((2000, 2001), (50.0, 90.0), half_width=1, doys=doys)
     expected = compute(archive, request)
     assert np.isfinite(expected["thresh"]).mean() > 0.9
-    for given in (
-        {"memory_bytes": 400_000}, {"memory_bytes": 150_000}, {"gpu": EmulatedGpu()},
-        {"gpu": EmulatedGpu(), "device_bytes": 200_000},
-    ):  # fmt: skip
-        found = compute(archive, request, **given)
-        for name, field in expected.items():
-            np.testing.assert_array_equal(found[name], field, f"{name} with {given}")
+    for batch in (24, 16, 8, 2, 1):
+        monkeypatch.setattr("kuroshio.archive.cut.BATCHES", (batch,))
+        for given in ({}, {"memory_bytes": 400_000}, {"gpu": EmulatedGpu()}):
+            found = compute(archive, request, **given)
+            for name, field in expected.items():
+                np.testing.assert_array_equal(found[name], field, f"{name}, {batch}, {given}")
