@@ -84,8 +84,12 @@ def compute(
     gpu: Gpu | Sequence[Gpu] | None = None, pinned_bytes: int | None = None,
     device_bytes: int | None = None, skip_bad: bool = False, key_bytes: int = 0,
 ) -> dict[str, np.ndarray]:  # fmt: skip
-    """The engine's results as float64 arrays: seas, thresh (percentile first), extras asked for."""
+    """The engine's results as float64 arrays: seas, thresh (percentile first), extras asked for.
+
+    Somebody follows it: what is said to be read must come to all of it.
+    """
     opened_outputs = []
+    told: list[tuple[int, int]] = []
 
     @contextmanager
     def opened(*_: Any) -> Any:
@@ -100,8 +104,11 @@ def compute(
             patch.setattr(pipeline, "choose_engine", lambda *_: Choice(engine, "as asked"))
         pipeline.run(
             archive, request, opened, memory_bytes=memory_bytes, threads=threads,
-            skip_bad=skip_bad, spans=lambda *_: None,
+            skip_bad=skip_bad, spans=lambda *_: None, 
+            progress=lambda stage, *each: told.append(each) if stage == "read" else None,
         )  # fmt: skip
+    total = told[-1][1]  # it may have begun anew with another plan
+    assert (total, total) in told
     output = opened_outputs[-1]  # an earlier one was given up for a wider kind of key
     fields = output.fields
     thresh = fields["thresh"]

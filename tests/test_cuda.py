@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fake_cupy import BUSY, ILLEGAL, CompileException, CUDARuntimeError, cupy_is, fake_cupy
-from kuroshio.device import cuda
+from kuroshio.device import cuda, nvcomp
 from kuroshio.device.gpu import GpuError
 from kuroshio.device.names import GpuName, check_device, gpu_name
 from kuroshio.errors import Refusal
@@ -219,6 +219,27 @@ def test_another_error_is_not_taken_for_want_of_memory(status):
             with pytest.raises(GpuError, match="failed while it worked: cudaError") as caught:
                 take((2000,), np.uint8)
             assert caught.value.__cause__.status == status
+
+
+def test_what_a_device_that_has_stopped_says_anywhere(monkeypatch):
+    """As it is entered, of events, and through the library that inflates."""
+    with cupy_is(fake_cupy()):
+        gpu = cuda.first()
+
+        def stopped(*_: object) -> None:
+            raise CUDARuntimeError(ILLEGAL)
+
+        with (
+            pytest.raises(GpuError, match="worked: nvCOMP answered 1000"),
+            gpu.use(),
+        ):
+            raise nvcomp.NvcompFailed("nvCOMP answered 1000")
+        gpu._cupy.cuda.get_elapsed_time = stopped
+        with pytest.raises(GpuError, match="illegal memory access"):
+            gpu.seconds(None, None)
+        monkeypatch.setattr(gpu._cupy.cuda.Device, "__enter__", stopped)
+        with pytest.raises(GpuError, match="illegal memory access"), gpu.use():
+            pass
 
 
 def test_a_kernel_that_does_not_compile_brings_the_compilers_messages():

@@ -16,6 +16,7 @@ from emulator import EmulatedGpu
 from engine import archive_of, compute
 from kuroshio import engines
 from kuroshio.device.gpu import GpuError
+from kuroshio.engines import gpu_block
 from kuroshio.engines.gpu import GpuEngine
 from kuroshio.engines.pinned import Pinned
 from kuroshio.engines.rings import Rings
@@ -165,6 +166,7 @@ def test_pinned_memory_is_handed_out_once(nbytes, most, piece, sizes):
     gpu = EmulatedGpu()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engines.pinned, "_PIECE_BYTES", piece)
+        patch.setattr(engines.pinned, "_SPARE_BYTES", 0)
         pinned = Pinned(gpu, nbytes, most)
         pinned._thread.join()  # all of it is there now
     room = most * -(-max(nbytes, 1) // 256) * 256
@@ -184,15 +186,46 @@ def test_pinned_memory_is_handed_out_once(nbytes, most, piece, sizes):
     assert left(gpu) == []
 
 
+@pytest.mark.parametrize("how", ["several blocks", "large maps", "parts of maps"])
+def test_no_more_is_pinned_than_may_be(how, monkeypatch):
+    """What a block has pinned serves the next, and what no ring can use is not kept."""
+    results, get = [], gpu_block._pinned_results
+
+    def noted(gpu, *shape):
+        got = get(gpu, *shape)
+        results.append(got[0].nbytes + got[1].nbytes)
+        return got
+
+    monkeypatch.setattr(gpu_block, "_pinned_results", noted)
+    monkeypatch.setattr(engines.pinned, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(engines.pinned, "_SPARE_BYTES", 1024)
+    archive, request = small(np.random.default_rng(), maps=how != "parts of maps", width=2400)
+    budget = 4 * (4 * 4 * 2400 * 2 + 256)
+    if how == "large maps":  # just enough for a ring of each thread
+        budget = 2 * (4 * 2400 * 2 + 256)
+        monkeypatch.setattr(engines.gpu, "RING_BYTES", 4096)
+        monkeypatch.setattr(engines.rings, "RING_BYTES", 4096)
+    if how == "parts of maps":  # just enough: 42 days of them are put together, twice
+        budget = 2 * 42 * (4 * 2400 + 32) * 2
+    gpu = EmulatedGpu()
+    compute(
+        archive, request, gpu=gpu, pinned_bytes=budget,
+        device_bytes=200_000 if how == "several blocks" else None,
+    )  # fmt: skip
+    assert (len(results) > 1) == (how == "several blocks")
+    assert gpu.most_pinned_bytes <= budget + max(results) + 4 * 2048
+
+
+@pytest.mark.parametrize("error", [GpuError("out of pinned memory"), RuntimeError("whatever")])
 @pytest.mark.parametrize("maps", [True, False])
-def test_where_one_piece_is_not_to_be_had_there_are_several(maps):
+def test_where_one_piece_is_not_to_be_had_there_are_several(maps, error):
     class Frugal(EmulatedGpu):
         refused = 0
 
         def pinned(self, shape, dtype):
             if threading.current_thread().name == "kuroshio-pinned":
                 self.refused += 1
-                raise GpuError("out of pinned memory")
+                raise error
             return super().pinned(shape, dtype)
 
     gpu = Frugal()

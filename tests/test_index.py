@@ -379,8 +379,11 @@ def test_without_a_fork_one_process_does_the_work(days, monkeypatch, tmp_path, s
 
 
 @pytest.mark.usefixtures("many")
-def test_what_a_start_up_hook_prints_is_no_answer(days, monkeypatch, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text("print('hello')")
+@pytest.mark.parametrize("printed", ["hello", "hello to all of you", "*****N.", "*****(t."])
+@pytest.mark.parametrize("flush", [True, False])
+def test_what_a_start_up_hook_prints_is_no_answer(days, monkeypatch, tmp_path, printed, flush):
+    """Not even where it is a pickle of something."""
+    (tmp_path / "sitecustomize.py").write_text(f"print({printed!r}, flush={flush})")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert open_archive(days).days.size == 10
 

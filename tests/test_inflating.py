@@ -55,9 +55,9 @@ def on_devices(patch: pytest.MonkeyPatch, rng: np.random.Generator, share: float
     patch.setattr(Division, "share", lambda self, maps, batches, beside: part)
 
 
-def damage(archive: Archive, rng: np.random.Generator, kind: str) -> int:
+def damage(archive: Archive, rng: np.random.Generator, kind: str, number: int | None = None) -> int:
     """Spoil the chunk of a day that is needed."""
-    number = int(rng.integers(100, 120))
+    number = int(rng.integers(100, 120)) if number is None else number
     where = archive.pieces[number].where
     path = Path(where.path)
     data = bytearray(path.read_bytes())
@@ -118,6 +118,17 @@ def test_a_damaged_stream_is_named(tmp_path, monkeypatch, inflating, kind, share
         compute(archive, REQUEST, gpu=gpu, key_bytes=2)
     gc.collect()
     assert not gpu.live
+
+
+@pytest.mark.parametrize("number", [84, 112, 140])
+def test_whatever_batch_a_device_stops_at(tmp_path, monkeypatch, number):
+    """The first, one in the middle, the last."""
+    rng = np.random.default_rng()
+    on_devices(monkeypatch, rng, 1.0)
+    archive = archive_in(tmp_path, rng, (4, 60))
+    damage(archive, rng, "zeros", number)
+    with pytest.raises(BadFile, match=r"maps\.bin"):
+        compute(archive, REQUEST, gpu=EmulatedGpu(inflating="stops"), key_bytes=2)
 
 
 def test_a_file_that_ends_too_early_is_named(tmp_path, monkeypatch):
@@ -182,6 +193,17 @@ def test_on_every_device(gpu, tmp_path, monkeypatch):
         compute(archive, REQUEST, gpu=device, key_bytes=2)
 
 
+def test_a_device_that_is_not_content_with_a_whole_file_is_not_trusted(tmp_path, monkeypatch):
+    rng = np.random.default_rng()
+    on_devices(monkeypatch, rng, 1.0)
+    archive = archive_in(tmp_path, rng, (4, 60))
+    gpu = EmulatedGpu(inflating="lies")
+    with pytest.raises(GpuError, match="takes files for damaged that are whole"):
+        compute(archive, REQUEST, gpu=gpu, key_bytes=2)
+    gc.collect()
+    assert not gpu.live
+
+
 # -- the division ----------------------------------------------------------------------------------
 
 
@@ -227,10 +249,17 @@ def test_the_report_says_what_was_predicted_and_measured():
     division = Division(MAP_BYTES, threads=16)
     assert division.report() is None
     taken = round(2000 * division.share(2000, 1, beside=False))
-    division.count(taken, 2000)
+    division.count(taken, 2000, beside=False)
     predicted = float(division.device_s(taken))
     division.device_took(taken, 1.0, 1.25)
     assert division.report() == {
         "maps_on_device": taken, "maps": 2000, "device_predicted_s": round(predicted, 4),
         "device_measured_s": 0.25,
     }  # fmt: skip
+
+
+def test_what_a_device_has_no_room_for_is_not_predicted():
+    division = Division(MAP_BYTES, threads=16)
+    assert division.share(3000, 1, beside=False) > 0.5
+    division.count(10, 3000, beside=False)
+    assert division.report()["device_predicted_s"] == round(float(division.device_s(10)), 4)

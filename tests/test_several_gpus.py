@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import strategies
-from emulator import EmulatedGpu
+from emulator import EmulatedGpu, kernels_of
 from engine import archive_of, compute
 from kuroshio.archive.model import Archive, ByteRange
 from kuroshio.archive.plan import Block
@@ -271,3 +272,25 @@ def test_stretches_are_even():
     block = Block(slice(0, 1), Runs(np.array([[0, 9999, 0]]), 9999, 9999), 9999, 0, 1, 0, ())
     sizes = [s.cells.stop - s.cells.start for s in stretches(block, 9999, 3)]
     assert sizes == [3456, 3456, 3087]
+
+
+COUNTING = """
+KERNEL(64) count_up(int n, int* counts) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) counts[i]++;
+}
+"""
+
+
+def test_emulated_devices_do_not_disturb_each_other():
+    """Their kernels are the same library's, whose launches keep their threads' numbers in it."""
+    count_up = kernels_of(COUNTING, ("count_up",))["count_up"]
+
+    def launch(_: int) -> bool:
+        counts = np.zeros(20_000, np.int32)
+        for _ in range(20):
+            count_up(313, 64, (np.int32(counts.size), counts))
+        return bool((counts == 20).all())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(launch, range(8)))

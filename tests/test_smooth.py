@@ -50,7 +50,17 @@ def test_any_part_of_any_runs_equals_a_literal_mean(round_, hard):
     first, last = sorted(rng.integers(0, cells + 1, 2).tolist())
     out = np.full((len(rows), last - first), -7, np.float32)
     which = int(rng.integers(0, 2))
-    running_mean(results, which, rows.astype(np.int64), reference, runs, first, last, out)
+    running_mean(
+        results,
+        which,
+        rows.astype(np.int64),
+        rng.random(len(rows)) < 0.2,
+        reference,
+        runs,
+        first,
+        last,
+        out,
+    )
     expected = literal_mean(results[:, which], rows, reference, runs, cells)[:, first:last]
     with np.errstate(over="ignore"):
         expected = expected.astype(np.float32)
@@ -72,16 +82,44 @@ def test_results_may_lie_in_whole_rows(round_):
         by_row, (tiles, 3, rows, tile), (tile * cell, statistic, row, cell)
     )
     days = (np.arange(90)[:, None] + np.arange(rng.integers(1, 32))) % rows
-    reference = rng.normal(size=cells).astype(np.float32)
+    reference, anew = rng.normal(size=cells).astype(np.float32), rng.random(90) < 0.1
     # Two runs with land between them, and a part of the whole.
     half = tiles // 2 * tile
     runs = np.array([[3, half, 0], [half + 20, cells - half, half]])
     first, last = sorted(rng.integers(0, cells + 30, 2).tolist())
     found, expected = np.empty((2, len(days), last - first), np.float32)
     for which in range(3):
-        running_mean(seen, which, days, reference, runs, first, last, found)
-        running_mean(seen.copy(), which, days, reference, runs, first, last, expected)
+        running_mean(seen, which, days, anew, reference, runs, first, last, found)
+        running_mean(seen.copy(), which, days, anew, reference, runs, first, last, expected)
         np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
+def test_the_last_bit_does_not_depend_on_the_cells_beside():
+    """Nor on what was averaged before the sum was made anew; of values that would show it.
+
+    Means of 31 of them lie, one in 62, right between two float32, but for what was lost of a tiny
+    one when it was added.
+    """
+    rng = np.random.default_rng()
+    tile, tiles, days, outputs = tile_cells(), 20, 80, 48
+    results = (0.5 + rng.integers(0, 1 << 23, (days, tiles * tile)) * 2.0**-24).astype(np.float32)
+    tiny = rng.random(results.shape) < 0.05
+    results[tiny] = rng.integers(1, 8, results.shape)[tiny] * 2.0**-50
+    results[rng.random(results.shape) < 0.0005] = np.inf
+    rows, runs = np.arange(outputs)[:, None] + np.arange(31), np.array([[0, tiles * tile, 0]])
+    reference = np.ones(tiles * tile, np.float32)
+
+    def mean(flat, first, anew):
+        found = np.empty((outputs - first, tiles * tile), np.float32)
+        by_tile = np.ascontiguousarray(flat.reshape(days, tiles, tile).swapaxes(0, 1))[:, None]
+        some = (rows[first:], anew[first:], reference, runs)
+        running_mean(by_tile, 0, *some, 0, tiles * tile, found)
+        return found.view(np.uint32)
+
+    eighth, never = np.arange(outputs) % 8 == 0, np.zeros(outputs, bool)
+    whole, beside = mean(results, 0, eighth), rng.permutation(tiles * tile)
+    np.testing.assert_array_equal(mean(results[:, beside], 16, eighth), whole[16:, beside])
+    assert (mean(results, 16, never) != mean(results, 0, never)[16:]).any()  # they do show it
 
 
 def test_a_sum_that_falls_in_steps_keeps_no_trace_of_what_it_was():
@@ -91,7 +129,9 @@ def test_a_sum_that_falls_in_steps_keeps_no_trace_of_what_it_was():
     rows = np.arange(30)[:, None] + np.arange(5)
     out = np.empty((30, tile), np.float32)
     runs = np.array([[0, tile, 0]])
-    running_mean(results, 0, rows, np.zeros(tile, np.float32), runs, 0, tile, out)
+    running_mean(
+        results, 0, rows, np.zeros(30, bool), np.zeros(tile, np.float32), runs, 0, tile, out
+    )  # fmt: skip
     np.testing.assert_allclose(out[3:], np.float32(1e-6), rtol=1e-6)
 
 

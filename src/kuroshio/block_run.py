@@ -95,13 +95,14 @@ class BlockRun:
         first, last = ((row - self.block.rows.start) * inner for row in (rows.start, rows.stop))
         days = np.array([finished.rows for finished in outputs], np.int64)
         middle = days[:, days.shape[1] // 2 :][:, :1]
+        anew = np.array([finished.first for finished in outputs])
         means = self._scratch(len(outputs), last - first)
         shaped = means.reshape(len(outputs), rows.stop - rows.start, *self.cell_shape[1:])
         for i, (name, which) in enumerate(self.statistics):
             start = perf_counter()
             smoothed = i < self.averaged
             smooth.running_mean(
-                self.device.results, i, days if smoothed else middle,
+                self.device.results, i, days if smoothed else middle, anew,
                 self.device.reference if smoothed else self.no_reference, self.block.runs.table,
                 first, last, means,
             )  # fmt: skip

@@ -182,9 +182,7 @@ def _run(
         reader = Reader(needs.archive, keys, spans, skip_bad)
         with Crew(threads) as crew:
             sea = reader.sea(prepared.layout.tile_cells, crew.run) if leave_out_land else None
-            means = Means(
-                needs, keys, reader, crew, spans, progress or _unseen, plan.pieces * plan.blocks
-            )
+            means = Means(needs, keys, reader, crew, spans, progress or _unseen, plan.loads)
 
             def start(number: int) -> BlockRun:
                 block = block_of(needs, prepared.layout, plan, number, sea)

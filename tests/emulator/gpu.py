@@ -115,6 +115,8 @@ class EmulatedInflater:
             tables["inflated"].view(np.uint64)[i] = len(raw)
             if len(raw) > numbers["room"][i] and i + 1 < count:
                 ctypes.memset(numbers["targets"][i + 1], 0xEE, 8)
+        if self._gpu.inflating == "lies":
+            statuses[count // 2] = 12
         if self._gpu.inflating == "errs":
             ctypes.memset(numbers["targets"][count // 2], 0xEE, 8)
 
@@ -133,7 +135,7 @@ class EmulatedGpu:
     """As device.gpu.Gpu, with `memory_bytes`; a kernel of the name `failing` fails as it runs.
 
     It inflates if `inflating` is "yes"; if "stops", the device stops at a damaged stream; if
-    "errs", a map comes out wrong.
+    "errs", a map comes out wrong; if "lies", one that is whole is called damaged.
 
     `live` has what is held of the device and of pinned memory: (pinned, address, bytes). `ran` has
     the names of kernels that have run.

@@ -8,6 +8,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 _HERE = Path(__file__).resolve().parent
 _FLAGS = ("-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-ffp-contract=off", "-fsanitize=bounds",
           "-fno-sanitize-recover=all", "-static-libubsan")  # fmt: skip
+_alone = threading.Lock()  # of a launch: where its threads are is known by variables of the library
 _KEPT = Path(tempfile.gettempdir()) / f"kuroshio-emulator-{os.getuid()}"
 
 
@@ -39,9 +41,10 @@ def _launch(
         else:
             held.append(np.array(0 if arg is None else arg, np.uint64 if arg is None else None))
     addresses = (ctypes.c_void_p * len(held))(*(each.ctypes.data for each in held))
-    function(
-        ctypes.c_uint(blocks), ctypes.c_uint(threads), ctypes.c_size_t(shared_bytes), addresses
-    )
+    with _alone:
+        function(
+            ctypes.c_uint(blocks), ctypes.c_uint(threads), ctypes.c_size_t(shared_bytes), addresses
+        )
 
 
 def _compiled(text: str) -> Path:

@@ -117,6 +117,7 @@ class _Sizes:
             read_bytes=read,
             amplification=read / once if once else 1.0,
             pieces=int(used.sum()),
+            loads=int(visits[used].sum()),
             days_read=days_read,
             days_missing=needs.days_missing,
             warnings=needs.warnings,

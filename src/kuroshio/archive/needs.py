@@ -155,12 +155,18 @@ class Needs:
 
         That is some batches after it is complete, with the outputs of others: whole chunks of
         `output_days`, and with smoothing more, for longer runs read less of what is around them.
+        The outputs of a chunk are then never parted: their sums depend on each other.
         """
         days = np.flatnonzero(self._place >= 0)
         ready = np.where(self._place >= 0, batch[self._place], -1)
         run = OUTPUTS_TOGETHER if self.request.smooth_width > 1 else output_days
         together = max(run // int(np.bincount(batch).max()), 1)
         complete = ready[self.averaged].max(axis=1)
+        if self.request.smooth_width > 1:
+            chunk = np.arange(complete.size) // output_days
+            complete = np.maximum.reduceat(complete, np.flatnonzero(np.diff(chunk, prepend=-1)))[
+                chunk
+            ]
         finished = np.minimum((complete // together + 1) * together - 1, batch[-1])
         end = ready.copy()
         if self.leap_day:

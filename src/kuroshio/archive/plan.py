@@ -55,6 +55,7 @@ class Output:
 
     position: int
     rows: tuple[int, ...]
+    first: bool  # of a chunk
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class Plan:
     read_bytes: int  # decoded, all blocks together
     amplification: float  # decoded bytes over bytes needed once
     pieces: int
+    loads: int  # of pieces, all blocks together
     days_read: int
     days_missing: int  # days within the windows that the archive lacks
     warnings: tuple[str, ...]

@@ -77,7 +77,11 @@ def block_of(
                 result_rows=np.array([result_row[int(d)] for d in doys], np.int32),
                 leap_day=tuple(leap_rows) if leap_rows and ready[cal.LEAP_DAY] == i else None,
                 outputs=tuple(
-                    Output(int(o), tuple(result_row[d] for d in needs.averaged[o].tolist()))
+                    Output(
+                        position=int(o),
+                        rows=tuple(result_row[d] for d in needs.averaged[o].tolist()),
+                        first=int(o) % layout.output_days == 0,
+                    )
                     for o in outputs[i]
                 ),
             )

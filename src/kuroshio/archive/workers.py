@@ -42,7 +42,8 @@ _FITS = 128 * _NUMBER.size  # bytes that any pipe takes before it is read
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 # Of pipes that broke, and of what a start-up hook of Python has printed between the answers.
 _NO_ANSWER = (
-    OSError, EOFError, ValueError, pickle.PickleError, AttributeError, ImportError, LookupError,
+    OSError, EOFError, ValueError, TypeError, pickle.PickleError, AttributeError, ImportError,
+    LookupError,
 )  # fmt: skip
 Result = FileFacts | Refusal
 # Builtin containers, as the module that is run has another name for classes of its own.
@@ -101,7 +102,8 @@ class Workers:
                 worker, whole, size = _HEADER.unpack(header)
                 parts[worker].append(answers.read(size))
                 if whole:
-                    yield pickle.loads(b"".join(parts.pop(worker)))
+                    number, results, found = pickle.loads(b"".join(parts.pop(worker)))
+                    yield number, results, found
         except _NO_ANSWER:
             return
 

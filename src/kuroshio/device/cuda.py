@@ -161,16 +161,18 @@ class CupyGpu:
 
     @contextmanager
     def use(self) -> Iterator[None]:
-        """What the driver has to say in here is a GpuError."""
+        """What the driver has to say in here, or as it is entered, is a GpuError."""
         cuda = self._cupy.cuda
-        with cuda.Device(self._device.id):
-            try:
+        try:
+            with cuda.Device(self._device.id):
                 yield
-            except (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError) as problem:
-                raise GpuError(
-                    f"{self.name} ({self.model}) failed while it worked: {problem}.",
-                    "Try again, or use --device cpu; please report it.",
-                ) from problem
+        except (
+            cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, nvcomp.NvcompFailed,
+        ) as problem:  # fmt: skip
+            raise GpuError(
+                f"{self.name} ({self.model}) failed while it worked: {problem}.",
+                "Try again, or use --device cpu; please report it.",
+            ) from problem
 
     def free_bytes(self) -> int:
         with self.use():
@@ -268,7 +270,8 @@ class CupyGpu:
             event.synchronize()
 
     def seconds(self, start: Any, stop: Any) -> float:
-        return float(self._cupy.cuda.get_elapsed_time(start, stop)) / 1e3
+        with self.use():  # a device that has stopped says so even of events that have happened
+            return float(self._cupy.cuda.get_elapsed_time(start, stop)) / 1e3
 
     def upload(self, target: DeviceArray, source: np.ndarray, stream: Any) -> None:
         runtime = self._cupy.cuda.runtime
@@ -366,7 +369,8 @@ class _Nvcomp:
     """An inflater: the library nvCOMP, and the memory that it wants for itself."""
 
     def __init__(self, gpu: CupyGpu, streams: int, most_bytes: int) -> None:
-        nbytes = nvcomp.scratch_bytes(streams, most_bytes)
+        with gpu.use():
+            nbytes = nvcomp.scratch_bytes(streams, most_bytes)
         self._scratch = gpu.empty((nbytes,), np.uint8) if nbytes else None
         self._scratch_nbytes = nbytes
 

@@ -64,13 +64,13 @@ class Division:
         alone_s = self.host_factor * maps * self.map_bytes / _THREAD_BYTES_PER_S / self.threads
         if done_s[0] - done_s[best] < _WORTH * alone_s:
             return 0.0
-        self.predicted_s += float(device_s[best])
         return best / maps
 
-    def count(self, taken: int, maps: int) -> None:
-        """So many of so many have been given to a device."""
+    def count(self, taken: int, maps: int, *, beside: bool) -> None:
+        """So many of so many have been given to a device, which need not have room for its part."""
         self.taken += taken
         self.maps += maps
+        self.predicted_s += float(self.device_s(taken, beside=beside))
 
     def device_took(self, maps: int, begun_s: float, ended_s: float) -> None:
         """When a device was at so many, perhaps beside others."""

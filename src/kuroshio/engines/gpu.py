@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..archive.plan import Block, Plan
 from ..device.gpu import Gpu
 from ..device.llvm import tile_cells
-from .means import MOST_RINGS, RING_BYTES, TOGETHER, Means
+from .means import MOST_RINGS, RING_BYTES, TABLE_BYTES, TOGETHER, Means
 from .pinned import Pinned
 from .protocol import BlockDevice, Report
 
@@ -51,7 +51,10 @@ class GpuEngine:
 
     def begin(self, plan: Plan, threads: int) -> None:
         """Begin to pin memory for the rings of all threads."""
-        ring_bytes = min(TOGETHER * plan.row_bytes, RING_BYTES)
+        map_bytes = plan.row_bytes  # about, and no fewer
+        ring_bytes = max(
+            min(TOGETHER * map_bytes + TABLE_BYTES, RING_BYTES), map_bytes + TABLE_BYTES
+        )
         most = min(MOST_RINGS * threads, self.pinned_bytes // ring_bytes)
         self._pinned = Pinned(self.gpus[0], ring_bytes, most)
 
@@ -63,6 +66,7 @@ class GpuEngine:
             assert self._pinned is not None
             self._clocks = [Clock(gpu) for gpu in self.gpus]
             self._rings = Rings(self._pinned, means.spans, means.crew.threads, self.pinned_bytes)
+        self._block = None  # its results make room
         self._block = GpuBlock(
             means, block, self.gpus, self._clocks, self._rings, self.inflating_bytes
         )

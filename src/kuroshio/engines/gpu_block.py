@@ -73,6 +73,8 @@ class GpuBlock:
         rings.maps = self.ring_maps
         places = places_of(block) if self.raw else None
         cut = stretches(block, cells, len(gpus))
+        if not self.maps:  # no rings: parts of maps are put together in memory of their own
+            rings.pinned.close()
         self.seen = rings.pinned.take((len(cut),), np.uint32)
         self.shares: list[GpuShare] = []
         for gpu, clock, stretch in zip(gpus, clocks, cut, strict=False):  # few cells, fewer devices
@@ -114,8 +116,8 @@ class GpuBlock:
     def launch(self, batch: Batch, first: bool) -> None:
         if not self.maps:
             self._upload_assembled(batch)
-        for again in together(self.waves.settle() if self.waves else [], self.ring_maps):
-            self._send_maps(again)
+        if self.waves:
+            self.waves.settle(self._send_maps)
         if first:
             self.kept, self.reference = self.pinning.result()
             self.results = _by_tiles(self.kept)
@@ -252,7 +254,7 @@ class GpuBlock:
                 share.compile()
             results = _by_tiles(np.zeros((1, 1, tile_cells()), np.float32))
             smooth.running_mean(
-                results, 0, np.zeros((0, 1), np.int64), np.zeros(1, np.float32),
+                results, 0, np.zeros((0, 1), np.int64), np.zeros(0, bool), np.zeros(1, np.float32),
                 self.block.runs.table, 0, 0, np.zeros((0, 0), np.float32),
             )  # fmt: skip
         self.spans("compile", start, perf_counter(), 0)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .wave import Wave
 
 _ALIGNED = 16
+BROKEN = 2  # a map: not even the library is content, or its length right
 SUMMERS = 1024  # threads of a map: as inflated.h has it
 
 
@@ -112,7 +113,7 @@ class GpuInflation:
     def unpack(self, wave: Wave, some: slice) -> np.ndarray:
         """Wait for a wave and begin to unpack some of its maps to their rows.
 
-        Returns which of them are not as they should be; these are left out.
+        Returns uint8 (map,): 0, or how they are not as they should be (inflated.h), and left out.
         """
         place, share = self.places[wave.place], self.share
         self.gpu.wait(place.judged)
@@ -122,7 +123,7 @@ class GpuInflation:
             number = some.stop - some.start
             share.unpack(share.unpacking, raw, self.stride, self.map_bytes // 2, number, table)
             place.unpacked.record(share.unpacking)
-        return place.damaged[some] != 0
+        return place.damaged[some].copy()
 
     def times(self, wave: Wave) -> tuple[float, float]:
         """When, on the host's clock, inflating began and ended."""

@@ -21,7 +21,8 @@ from ..kernels.gpu import programs
 from ..kernels.gpu.launches import Chosen, chosen, texts
 from ..kernels.gpu.windows import Buffers, GpuWindows, Job
 from .gpu_tables import Tables
-from .rings import TABLE_BYTES, Clock, Lane, Ring
+from .means import TABLE_BYTES
+from .rings import Clock, Lane, Ring
 
 _KERNELS_BYTES = 32 << 20  # in reserve for what kernels want, unless they want much
 _CELLS = 128  # to a multiple of which shares are cut: whole lines of memory, and pairs of cells

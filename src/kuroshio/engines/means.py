@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 TOGETHER = 4  # pieces that a thread reads in one go
 MOST_RINGS = 2  # of a thread, on their way to a device
 RING_BYTES = 8 << 20  # about, of each: small copies do not fill the link
+TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of them
 
 
 @dataclass

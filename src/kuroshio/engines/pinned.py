@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..device.gpu import Gpu, GpuError
+from ..device.gpu import Gpu
 
 _ALIGNED = 256
 _PIECE_BYTES = 16 << 20  # or a ring, if that is more
+_SPARE_BYTES = 16 << 10  # of a piece, for what is small, so that it leaves the rings their room
 
 
 class Pinned:
@@ -26,7 +27,7 @@ class Pinned:
         self._gpu = gpu
         ring_bytes = -(-max(nbytes, 1) // _ALIGNED) * _ALIGNED
         rings = min(max(_PIECE_BYTES // ring_bytes, 1), most)  # of a piece
-        self._piece_bytes = rings * ring_bytes
+        self._piece_bytes = rings * ring_bytes + _SPARE_BYTES
         self._coming = -(-most // max(rings, 1))  # pieces
         self._pieces: list[np.ndarray] = []
         self._used: list[int] = []
@@ -50,6 +51,11 @@ class Pinned:
                 self._more.wait()
         return self._gpu.pinned(shape, dtype)
 
+    def take_back(self) -> None:
+        """Nobody uses any of it any more: `take` may give it to others."""
+        with self._more:
+            self._used[:] = [0] * len(self._used)
+
     def close(self) -> None:
         """Give it back, once nobody holds a part of it."""
         self._closed = True
@@ -62,7 +68,7 @@ class Pinned:
             if not self._closed:
                 try:
                     piece = self._gpu.pinned((self._piece_bytes,), np.uint8)
-                except GpuError:  # no more than so much; `take` will say what cannot be had
+                except Exception:  # no more than so much; `take` will say what cannot be had
                     self._closed = True
             with self._more:
                 if piece is None:

@@ -25,13 +25,12 @@ import numpy as np
 
 from ..archive.model import Spans
 from ..device.gpu import DeviceArray, Gpu
-from .means import MOST_RINGS, RING_BYTES, TOGETHER
+from .means import MOST_RINGS, RING_BYTES, TABLE_BYTES, TOGETHER
 from .pinned import Pinned
 from .waiting import copy_s_per_byte, waiting_s
 
 _WORTH = 0.005  # of a thread's time for a turn: a ring that saves less is not taken
 _SAMPLE = 32  # turns whose times are measured
-TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of them
 
 
 def maps_of_ring(map_bytes: int, budget_bytes: int, threads: int) -> int:
@@ -57,7 +56,8 @@ class Clock:
         self.gpu = gpu
         self._start = gpu.event()
         stream = gpu.stream()
-        self._start.record(stream)
+        with gpu.use():
+            self._start.record(stream)
         gpu.wait(self._start)
         self._start_s = perf_counter()
 
@@ -176,6 +176,7 @@ class Rings:
                 with suppress(Exception):  # after a failure, which has been raised before
                     self._copied_at(ring)
         self._rings.clear()
+        self.pinned.take_back()
         with self._lock:
             self.nbytes = self._firsts = 0
 

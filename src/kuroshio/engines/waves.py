@@ -13,7 +13,9 @@ is to skip bad files does not come here: no byte on a device could be trusted af
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
@@ -24,10 +26,11 @@ from ..archive import bulk
 from ..archive.model import Piece
 from ..archive.plan import Batch, Load
 from ..device.cpu import Work
+from ..device.gpu import GpuError
 from .division import Division
-from .gpu_inflation import GpuInflation, Room, map_stride
+from .gpu_inflation import BROKEN, GpuInflation, Room, map_stride
 from .gpu_share import GpuShare
-from .means import Means
+from .means import Means, together
 from .rings import Ring, Rings
 from .wave import Wave, rooms_of, wheres_of
 
@@ -89,28 +92,46 @@ class Waves:
         mine = self.begun[number].mine
         return self.begun[number].carrying, self.batches[number][mine.stop - mine.start :]
 
-    def settle(self) -> list[Load]:
-        """Wait for the next batch's maps; those that the host must read again."""
+    def settle(self, read_again: Callable[[Sequence[Load]], object]) -> None:
+        """Wait for the next batch's maps; the host reads again, a ring's at a time, what is wrong.
+
+        A map that an overwritten neighbour has spoilt is whole then. Where the library itself was
+        not content with one that is, nothing that it wrote can be trusted: GpuError.
+        """
         if not self.inflations:
-            return []
+            return
         number, begun = self.settled, self.begun[self.settled]
-        self.settled += 1
         if begun.wave is None:
-            return []
-        again = np.zeros(begun.mine.stop - begun.mine.start, bool)
+            self.settled += 1
+            return
+        wrong = np.zeros(begun.mine.stop - begun.mine.start, np.uint8)
         start = perf_counter()
         for inflation in self.inflations:
-            again |= inflation.unpack(begun.wave, begun.mine)
+            np.maximum(wrong, inflation.unpack(begun.wave, begun.mine), out=wrong)
+        self.settled += 1  # only now: where a device has stopped, these maps are in doubt
         self.means.spans("wait", start, perf_counter(), 0)
         self._account(begun.wave)
-        return [self.batches[number][i] for i in np.flatnonzero(again).tolist()]
+        again = [self.batches[number][i] for i in np.flatnonzero(wrong).tolist()]
+        for some in together(again, self.rings.maps):
+            read_again(some)  # BadFile, as a rule
+        if (wrong == BROKEN).any():
+            gpu = self.inflations[0].gpu
+            raise GpuError(
+                f"{gpu.name} ({gpu.model}) takes files for damaged that are whole.",
+                "Use --device cpu, or uninstall nvCOMP; please report it.",
+            )
 
     def doubt(self) -> None:
         """A device has stopped: BadFile if a map that it was at is damaged."""
-        raw = np.empty((_DOUBTED, self.division.map_bytes), np.uint8)
-        for loads in self.batches[self.settled : len(self.begun)]:
-            for i in range(0, len(loads), _DOUBTED):
-                self.means.reader.inflate_together(loads[i : i + _DOUBTED], raw)
+        begun = self.batches[self.settled : len(self.begun)]
+        groups = [group for loads in begun for group in together(loads, _DOUBTED)]
+
+        def look(group: Sequence[Load]) -> None:
+            raw = np.empty((len(group), self.division.map_bytes), np.uint8)
+            self.means.reader.inflate_together(group, raw)
+
+        with ThreadPoolExecutor(self.means.crew.threads) as threads:  # the crew has stopped
+            deque(threads.map(look, groups), maxlen=0)
 
     def close(self) -> None:
         """Wait for what is under way, and give all memory back."""
@@ -132,13 +153,19 @@ class Waves:
         if urgent_s > self._urgent_s:  # a batch has been smoothed and written
             self.division.other_s, self._urgent_s = urgent_s - self._urgent_s, urgent_s
         batches = groups[-1].stop - groups[0].start
-        share = self.division.share(maps, batches, beside=self.groups_begun > done)
+        beside = self.groups_begun > done
+        share = self.division.share(maps, batches, beside=beside)
+        taken = 0
         for group in groups:
-            self._begin_wave(group, share)
+            taken += self._begin_wave(group, share)
             self.groups_begun += 1
+        self.division.count(taken, maps, beside=beside)
 
-    def _begin_wave(self, group: slice, share: float) -> None:
-        """Of each batch the first maps; of one too large for a wave, as many as it holds."""
+    def _begin_wave(self, group: slice, share: float) -> int:
+        """Of each batch the first maps; of one too large for a wave, as many as it holds.
+
+        Returns how many.
+        """
         numbers = [min(round(share * len(loads)), self.most) for loads in self.batches[group]]
         parts = zip(self.batches[group], numbers, strict=True)
         loads = [load for some, number in parts for load in some[:number]]
@@ -152,7 +179,7 @@ class Waves:
         ends = np.cumsum(numbers).tolist()
         for number, end in zip(numbers, ends, strict=True):
             self.begun.append(_Begun(wave, slice(end - number, end), carrying))
-        self.division.count(len(loads), sum(map(len, self.batches[group])))
+        return len(loads)
 
     def _carry(self, wave: Wave, part: slice) -> None:
         """Read some of a wave's chunks into a ring and send them; with the last, inflate it."""

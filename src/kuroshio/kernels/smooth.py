@@ -1,10 +1,13 @@
 """Running means over days of year, and a cell's reference value: what follows the percentile.
 
 Results arrive as float32 departures from the cell's reference, a tile's days together. Outputs are
-averaged in one pass: the first by a sum over its window, each next by the day that enters less the
-day that leaves, in float64, so that nothing accumulates from batch to batch. Measured, ns a value
-of a 31-day and a 1-day mean: loops over cells 2.4 and 2.4, vectors (smooth_vectors) 1.2 and 1.1,
-the entering day of the next tile fetched ahead 1.1 and 0.8.
+averaged in one pass: the first of a chunk by a sum over its window, each next by the day that
+enters less the day that leaves, in float64. Chunks begin at the same days of year however the work
+is cut, and what one cell needs is done to it alone, so that the last bit is the same, too.
+
+Measured, ns a value of a 31-day and a 1-day mean: loops over cells 2.4 and 2.4, vectors
+(smooth_vectors) 1.2 and 1.1, the entering day of the next tile fetched ahead 1.1 and 0.8; sums made
+anew for 8 outputs instead of 24: a tenth more.
 """
 
 from __future__ import annotations
@@ -18,24 +21,26 @@ from numba import njit
 from ..device import llvm
 from ..device.llvm import source_stamp
 from . import smooth_vectors, vector_keys
-from .smooth_vectors import mean_of_total, slide_total, sum_days
+from .smooth_vectors import TOTAL_VECTORS, mean_of_total, mend_total, slide_total, sum_days
 
 SOURCES = (llvm, smooth_vectors, vector_keys)
 _TRIED = 17  # days in which a cell's reference is looked for
 
 
-def running_mean(results, statistic, rows, reference, runs, first, last, out):
+def running_mean(results, statistic, rows, anew, reference, runs, first, last, out):
     """Mean over result rows `rows` (output, day) plus the reference, for grid cells first to last.
+
+    anew (output,) says whose sum is to be made of all its days in any case.
 
     results (tile, statistic, row, cell of the tile) and reference (cell,) are float32; `runs`
     (run, 3) says which cells of the grid they are (see archive.sea.Runs). out (output, grid cell
     from first on) float32, NaN at cells that are in no run.
 
     NaN in any day of a window makes its mean NaN. A sum that has come down from something not
-    finite, or a million times as large, is made anew: it has not forgotten that.
+    finite, or a million times as large, is made anew, too: it has not forgotten that.
     """
     kernel = _compiled(results.shape[3] // 2, source_stamp(SOURCES))
-    kernel(results, statistic, rows, reference, runs, first, last, out)
+    kernel(results, statistic, rows, anew, reference, runs, first, last, out)
 
 
 @functools.cache
@@ -43,18 +48,19 @@ def _compiled(lanes: int, stamp: int) -> Any:
     """The kernel for vectors of so many lanes; see percentile.compiled."""
 
     @njit(nogil=True, cache=True, error_model="numpy")
-    def run(results, statistic, rows, reference, runs, first, last, out):
+    def run(results, statistic, rows, anew, reference, runs, first, last, out):
         _ = stamp
         width = rows.shape[1]
         tile = results.shape[3]
         slides = np.zeros(rows.shape[0], np.bool_)
         for o in range(1, rows.shape[0]):
-            slides[o] = width > 1
+            slides[o] = width > 1 and not anew[o]
             for k in range(width - 1):
                 slides[o] &= rows[o, k] == rows[o - 1, k + 1]
-        space = np.empty(4 * lanes, np.float64)
+        space = np.empty(2 * TOTAL_VECTORS * lanes, np.float64)
         edge = np.empty(tile, np.float32)  # a tile of which only a part is wanted
         total, part, stride = space.ctypes.data, np.int64(edge.ctypes.data), results.strides[2]
+        other = total + TOTAL_VECTORS * lanes * space.itemsize
         done = first
         for r in range(runs.shape[0]):
             start, shift = runs[r, 0], runs[r, 0] - runs[r, 2]
@@ -71,12 +77,13 @@ def _compiled(lanes: int, stamp: int) -> Any:
                 about = reference.ctypes.data + t * tile * reference.itemsize
                 for o in range(rows.shape[0]):
                     entering = days + rows[o, width - 1] * stride
-                    slid = slides[o] and slide_total(
-                        lanes, total, entering, days + rows[o - 1, 0] * stride
-                    )
-                    if not slid:
-                        window = rows.ctypes.data + o * rows.strides[0]
+                    window = rows.ctypes.data + o * rows.strides[0]
+                    leaving = days + rows[o - 1, 0] * stride
+                    if not slides[o]:
                         sum_days(lanes, days, stride, window, width, total)
+                    elif not slide_total(lanes, total, entering, leaving):
+                        sum_days(lanes, days, stride, window, width, other)
+                        mend_total(lanes, total, other)
                     to = out.ctypes.data + o * out.strides[0] + (at - first) * out.itemsize
                     mean_of_total(
                         lanes, total, np.float64(width), about, to if whole else part,

@@ -1,8 +1,8 @@
 """The steps of a running mean as vector instructions, one Numba intrinsic each.
 
-A *total* is the memory of two float64 a cell of a tile: a sum, and the largest that it has been
-since it was made. smooth.py says what the steps are for; percentile_vectors.py what an intrinsic is
-here.
+A *total* is the memory of three numbers a cell of a tile: a sum in float64, the largest that it has
+been since it was made, and whether it is good. smooth.py says what the steps are for;
+percentile_vectors.py what an intrinsic is here.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..device.llvm import Emitter
 from .vector_keys import literal_values
 
 _OUTWEIGHS = 1e6  # a sum that was so much larger has lost digits
+TOTAL_VECTORS = 6  # of as many float64 as a vector has lanes of 32 bits
 _HALVES = 2  # of a tile: as many cells as a vector has lanes of 32 bits
 
 
@@ -52,7 +53,7 @@ def sum_days(typingctx, lanes, days, stride, rows, count, total):
 
 @intrinsic(prefer_literal=True)
 def slide_total(typingctx, lanes, total, enter, leave):
-    """total += enter - leave, of days at these addresses; 0 if that is not good enough somewhere.
+    """total += enter - leave, of days at these addresses; 0 if it is not good somewhere now.
 
     What a sum cannot forget: a value that is not finite, or outweighs by far what is left. Where
     the entering value is NaN, so is the sum whatever it was.
@@ -79,12 +80,35 @@ def slide_total(typingctx, lanes, total, enter, leave):
             finite = builder.fcmp_ordered("<", size, o.reals(float("inf")))
             forgets = builder.or_(small, builder.and_(builder.fcmp_unordered("uno", x, x), finite))
             well = builder.or_(forgets, builder.fcmp_unordered("uno", a, a))
+            o.store(builder.sext(well, o.masks), total, (2 * _HALVES + half) * o.double_bytes)
             good = well if good is None else builder.and_(good, well)
         bits = ir.IntType(lanes_)
         all_good = builder.icmp_unsigned("==", builder.bitcast(good, bits), bits(-1))
         return builder.zext(all_good, ir.IntType(64))
 
     return types.int64(lanes, total, enter, leave), codegen
+
+
+@intrinsic(prefer_literal=True)
+def mend_total(typingctx, lanes, total, other):
+    """Replace what is not good of `total` by what the other total has of the same cells."""
+    literals = literal_values(lanes)
+    if literals is None:
+        return None
+    lanes_ = literals[0]
+
+    def codegen(context, builder, signature, args):
+        o = _Reals(builder, lanes_)
+        total, other = args[1:]
+        for half in range(_HALVES):
+            mask = o.load(total, (2 * _HALVES + half) * o.double_bytes, o.masks)
+            good = builder.icmp_signed("!=", mask, o.masks(None))
+            for of in (half, _HALVES + half):
+                x = builder.select(good, o.double(total, of), o.double(other, of))
+                o.store(x, total, of * o.double_bytes)
+        return context.get_dummy_value()
+
+    return types.void(lanes, total, other), codegen
 
 
 @intrinsic(prefer_literal=True)
@@ -118,6 +142,7 @@ class _Reals(Emitter):
         super().__init__(builder, lanes)
         self.floats = ir.VectorType(ir.FloatType(), lanes)
         self.doubles = ir.VectorType(ir.DoubleType(), lanes)
+        self.masks = ir.VectorType(ir.IntType(64), lanes)
         self.single_bytes, self.double_bytes = 4 * lanes, 8 * lanes
 
     def single(self, address: Any, half: int) -> Any:

@@ -28,7 +28,8 @@ KERNEL(256) sum_bytes(const u64* maps, i64 map_stride, int n_maps, i64 map_bytes
     add_to(sums + 2 * m + 1, (u32)(weighted % PRIME));
 }
 
-// One thread, one map: `damaged` (map,) is set, and its row in `table` taken away, unless all is well.
+// One thread, one map: `damaged` (map,) is 0 if all is well; 2 if the library or its length says that it
+// is not; 1 if its checksum alone does. Its row in `table` is taken away then.
 // checksums   as the streams end with them
 // inflated    bytes that came out
 // statuses    of the library, 0 if it is content
@@ -40,9 +41,9 @@ KERNEL(256) judge_maps(
     if (m >= n_maps) return;
     const u64 plain = (1 + sums[2 * m]) % PRIME;
     const u64 weighted = ((u64)map_bytes + sums[2 * m + 1]) % PRIME;
-    const bool well = statuses[m] == 0 && inflated[m] == (u64)map_bytes &&
-                      checksums[m] == (u32)(weighted << 16 | plain);
-    damaged[m] = !well;
-    if (!well) table[m].row = -1;
+    const bool broken = statuses[m] != 0 || inflated[m] != (u64)map_bytes;
+    const bool other = checksums[m] != (u32)(weighted << 16 | plain);
+    damaged[m] = broken ? 2 : other ? 1 : 0;
+    if (broken || other) table[m].row = -1;
 }
 #endif
