@@ -18,6 +18,7 @@ from .errors import Refusal
 from .interrupt import FAREWELL, Stopped, stopping_on_signals
 from .messages import complain, forget
 from .numba_cache import cache_trouble
+from .perf import command_line
 
 SIZES = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -74,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_info(subparsers)
     _add_plot(subparsers)
     _add_synth(subparsers)
+    command_line.add(subparsers)
     return parser
 
 
