@@ -103,6 +103,7 @@ def cupy_is(module: ModuleType | None) -> Iterator[None]:
     """This is what `import cupy` finds; None: there is none, even where there is one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "cupy", module)
+        patch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # as importing it does; taken back
         cuda._cupy.cache_clear()
         try:
             yield
