@@ -20,7 +20,6 @@ from typing import cast
 import numpy as np
 
 from ..archive import bulk
-from ..archive.decode import fill_code
 from ..archive.model import ByteRange
 from ..archive.plan import Batch, Block, Load
 from ..archive.sea import ValueOnLand, whole_maps
@@ -34,6 +33,7 @@ from ..request import statistics
 from .gpu_share import GpuShare, Part, Stretch, places_of, stretches
 from .means import Means, together
 from .rings import Clock, Lane, Ring, Rings, maps_of_ring
+from .wave import table_of
 from .waves import Waves
 
 _COMPILING_S = 0.5  # longer than taking kernels from the cache: the user should know
@@ -179,16 +179,14 @@ class GpuBlock:
         reader, number = self.means.reader, len(loads)
         ring = self._next_ring()
         start = perf_counter()
-        table = np.zeros(number, MAP)
-        table["row"] = [load.rows[0] for load in loads]
+        rows = [load.rows[0] for load in loads]
         maps = ring.maps[: number * self.map_bytes].reshape(number, -1)
         if self.raw:
-            codes = [fill_code(reader.archive.pieces[load.piece].packing) for load in loads]
-            table["fill"] = [fill for fill, _ in codes]
-            table["filled"] = [not none for _, none in codes]
+            table = table_of([reader.archive.pieces[load.piece] for load in loads], rows)
             missing = reader.inflate_together(loads, maps)
         else:
-            missing = []
+            table, missing = np.zeros(number, MAP), []
+            table["row"] = rows
             keys = maps.view(self.means.keys.dtype)
             for i, load in enumerate(loads):
                 reader.load(Load(load.piece, (0,)), self.block, keys[i : i + 1])

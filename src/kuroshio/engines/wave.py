@@ -28,6 +28,16 @@ def wheres_of(pieces: Sequence[Piece]) -> list[ByteRange]:
     return cast(list[ByteRange], [piece.where for piece in pieces])
 
 
+def table_of(pieces: Sequence[Piece], rows: Sequence[int]) -> np.ndarray:
+    """(map,) MAP: what a device must know of maps of shuffled codes that go to rows of keys."""
+    table = np.zeros(len(pieces), MAP)
+    table["row"] = rows
+    codes = [fill_code(piece.packing) for piece in pieces]
+    table["fill"] = [fill for fill, _ in codes]
+    table["filled"] = [not none for _, none in codes]
+    return table
+
+
 @dataclass
 class Wave:
     """Maps in the order of their batches.
@@ -55,14 +65,10 @@ class Wave:
         wheres = wheres_of(pieces)
         edges = np.zeros(len(pieces) + 1, np.int64)
         np.cumsum(rooms_of(wheres), out=edges[1:])
-        table = np.zeros(len(pieces), MAP)
-        table["row"] = rows
-        codes = [fill_code(piece.packing) for piece in pieces]
-        table["fill"] = [fill for fill, _ in codes]
-        table["filled"] = [not none for _, none in codes]
         frame = bulk.STREAM_HEAD + bulk.STREAM_TAIL
         nbytes = np.array([where.nbytes - frame for where in wheres]).astype(np.uint64)
-        return cls(pieces, place, edges, nbytes, np.zeros(len(pieces), np.uint32), table)
+        checksums = np.zeros(len(pieces), np.uint32)
+        return cls(pieces, place, edges, nbytes, checksums, table_of(pieces, rows))
 
     def __len__(self) -> int:
         return len(self.pieces)

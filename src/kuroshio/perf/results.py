@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Refusal
+from .json_file import read_json
 
 SCHEMA = "kuroshio.perf.result/1"
 
@@ -84,18 +85,7 @@ class Results:
 def load_results(path: str | os.PathLike[str]) -> Results:
     """Of a file that `save` wrote; refuses any other."""
     path = Path(path)
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise Refusal(
-            f"The results {path} cannot be read: {problem.strerror}. Give a file that `kuroshio "
-            "perf bench -o` wrote."
-        ) from problem
-    except ValueError as problem:
-        raise Refusal(
-            f"{path} is no whole JSON ({problem}). Give a file that `kuroshio perf bench -o` "
-            "wrote, or measure again."
-        ) from problem
+    stored = read_json(path, "Give a file that `kuroshio perf bench -o` wrote, or measure again.")
     if not isinstance(stored, dict) or stored.get("schema") != SCHEMA:
         found = stored.get("schema") if isinstance(stored, dict) else None
         raise Refusal(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,21 +9,18 @@ from typing import Any
 
 from ..errors import Refusal
 from .counters.counted import Counted
+from .json_file import read_json
 from .results import Row, load_results
 from .roofline import Point
 
 
 def document(path: Path) -> dict[str, Any]:
     """A JSON object from a file; Refusal where it is none."""
-    try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise Refusal(f"{path} cannot be read: {problem.strerror}.") from problem
-    except ValueError as problem:
-        raise Refusal(
-            f"{path} is no JSON ({problem}); it may be cut off. Give a result of kuroshio perf "
-            "bench --json, or the account that kuroshio climatology --json prints."
-        ) from problem
+    said = read_json(
+        path,
+        "Give a result of kuroshio perf bench --json, or the account that kuroshio climatology "
+        "--json prints.",
+    )
     if not isinstance(said, dict):
         raise Refusal(f"{path} holds a {type(said).__name__}, not a result or an account.")
     return said

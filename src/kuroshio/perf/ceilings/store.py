@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import Refusal
+from ..json_file import read_json
 from .ceiling import Ceiling, Missing, Peak
 
 SCHEMA = "kuroshio.perf.ceilings/1"
@@ -86,15 +87,7 @@ def document(
 
 def read(path: Path) -> tuple[dict[str, Any], list[Ceiling]]:
     """A document and its ceilings; Refusal where it is none."""
-    try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise Refusal(f"{path} cannot be read: {problem.strerror}.") from problem
-    except ValueError as problem:
-        raise Refusal(
-            f"{path} is no JSON ({problem}). It may be cut off; measure again: "
-            "kuroshio perf ceilings --save"
-        ) from problem
+    said = read_json(path, "Measure again: kuroshio perf ceilings --save")
     if not isinstance(said, dict) or said.get("schema") != SCHEMA:
         raise Refusal(
             f"{path} holds no ceilings: its schema is "
