@@ -16,4 +16,6 @@ def read_json(path: Path, advice: str) -> Any:
     except OSError as problem:
         raise Refusal(f"{path} cannot be read: {problem.strerror}. {advice}") from problem
     except ValueError as problem:
-        raise Refusal(f"{path} is no whole JSON ({problem}); it may be cut off. {advice}") from problem
+        raise Refusal(
+            f"{path} is no whole JSON ({problem}); it may be cut off. {advice}"
+        ) from problem
