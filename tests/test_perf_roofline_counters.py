@@ -169,6 +169,19 @@ def test_ncu_fused_ones_that_are_doubled_already(tmp_path):
     assert read(path)[0].flops == 210
 
 
+@pytest.mark.parametrize(
+    ("warps", "flops", "operations"), [(10, 320, "int32 min/max"), (6, 210, "float32 fma")]
+)
+def test_ncu_integers_count_where_they_are_more(tmp_path, warps, flops, operations):
+    head = [*NCU[:9], "smsp__inst_executed_pipe_alu.sum"]
+    path = table(
+        tmp_path / "ncu.csv", head, [*UNITS[:9], "inst"], [0, 7, "k", 1, 1, 1, 5, 5, 100, warps]
+    )
+    (found,) = read(path)
+    assert (found.flops, found.operations) == (flops, operations)
+    assert any("ALU pipe" in note for note in found.notes) == (operations == "int32 min/max")
+
+
 def test_ncu_row_by_metric(tmp_path):
     path = table(
         tmp_path / "ncu.csv", ["ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"],
