@@ -49,6 +49,7 @@ def climatology(
     min_valid: float = 0.0,
     max_pad: int = 0,
     extras: Sequence[str] = (),
+    method: str = "exact",
     variable: str | None = None,
     select: dict[str, int] | None = None,
     duplicates: str = "error",
@@ -60,7 +61,7 @@ def climatology(
     device: str = "auto",
     pinned_memory_bytes: int | None = None,
 ) -> xr.Dataset:
-    """Climatological mean and percentile thresholds of every cell and day of year, exactly.
+    """Climatological mean and percentile thresholds of every cell and day of year.
 
     For each day of year the values of all baseline years within `half_width` calendar days are
     pooled; `seas` is their mean and `thresh` their percentile, linear between order statistics
@@ -82,6 +83,8 @@ def climatology(
     min_valid : least valid share of a pool, 0 to 1, below which the result is NaN
     max_pad : longest gap in days filled by linear interpolation in time first
     extras : any of 'count', 'std', 'skewness', 'kurtosis', of the unsmoothed pool
+    method : 'exact': percentiles are order statistics; 'moments': they are estimated from mean,
+        standard deviation, skewness and kurtosis (Cornish and Fisher 1938)
     variable, select, duplicates, skip_bad : see `kuroshio.open_archive`
     output : a .nc or .zarr path: the result is written there and opened lazily; None: in memory
     overwrite : replace an existing output
@@ -119,6 +122,7 @@ def climatology(
         min_valid=_number("min_valid", min_valid),
         max_pad=_whole("max_pad", max_pad),
         extras=_extras(extras),
+        method=method,
     )
     if not (output is None or isinstance(output, (str, PathLike))):
         raise Refusal(f"output is {output!r}; it must be a path such as 'clim.nc', or None.")

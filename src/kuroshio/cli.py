@@ -319,6 +319,13 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
         choices=("count", "std", "skewness", "kurtosis"),
         help="further statistics of the pool (all days of the window in all years)",
     )
+    group.add_argument(
+        "--method",
+        default="exact",
+        choices=("exact", "moments"),
+        help="of the percentiles: exact (default), or estimated from mean, standard deviation, "
+        "skewness and kurtosis",
+    )
 
 
 def _add_means(parser: argparse.ArgumentParser) -> None:

@@ -213,6 +213,7 @@ def _request(arguments: argparse.Namespace, year_length: int) -> Request:
         min_valid=arguments.min_valid,
         max_pad=arguments.max_pad,
         extras=tuple(dict.fromkeys(arguments.extra)),
+        method=arguments.method,
     )
 
 

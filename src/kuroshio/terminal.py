@@ -30,6 +30,7 @@ _KEYS = {
 
 # What the facts of a plan are called on a terminal, where the name in JSON does not say.
 _LABELS = {
+    "method": "method of the percentiles",
     "pieces_to_read": "pieces (files or chunks) to read",
     "read_amplification": "each piece is read",
     "decoded_gb": "data once inflated",
@@ -116,6 +117,7 @@ def plan_facts(
         "cells": cells,
         "calendar": archive.calendar,
         "baseline": list(job.request.baseline),
+        "method": job.request.method,
         "first_day": cal.iso_date(archive.calendar, int(archive.days[0])),
         "last_day": cal.iso_date(archive.calendar, int(archive.days[-1])),
         "days_in_archive": int(archive.days.size),

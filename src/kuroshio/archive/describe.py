@@ -24,6 +24,10 @@ ESTIMATOR = (
     "linear interpolation between order statistics at (n - 1) * p / 100, counted from 0 "
     "(Hyndman and Fan 1996, type 7)"
 )
+ESTIMATED = (
+    "expansion from mean, standard deviation, skewness and kurtosis of the pool (Cornish and "
+    "Fisher 1938): no order statistic"
+)
 OUR_NAMES = ("dayofyear", "month", "day_of_month", "percentile", "seas", "thresh")
 TEMPERATURE_UNITS = {
     "k", "kelvin", "degk", "deg_k", "degree_k", "degrees_k", "degrees_kelvin",
@@ -174,7 +178,7 @@ def _variables(
         }),
         ("thresh", thresh_dims, {
             "long_name": f"{_percentiles(request)} of {_lower(what)}", **carried, **on_scale,
-            "comment": f"percentile of the {pool}{smoothed}; {ESTIMATOR}",
+            "comment": f"percentile of the {pool}{smoothed}; {_estimator(request)}",
         }),
     ]  # fmt: skip
     extras: dict[str, dict[str, Any]] = {
@@ -255,7 +259,7 @@ def _global_attrs(
         "convention": "hobday: mean and percentile of pooled days as in Hobday et al. 2016",
         "baseline": np.array(request.baseline, np.int32),
         "percentile": np.array(request.percentiles, np.float64),
-        "estimator": ESTIMATOR,
+        "estimator": _estimator(request),
         "half_width_days": np.int32(request.half_width),
         "window_days": np.int32(request.window),
         "smooth_width_days": np.int32(request.smooth_width),
@@ -320,6 +324,10 @@ def package_version() -> str:
 def _years(request: Request) -> str:
     first, last = request.baseline
     return str(first) if first == last else f"{first}-{last}"
+
+
+def _estimator(request: Request) -> str:
+    return ESTIMATOR if request.method == "exact" else ESTIMATED
 
 
 def _percentiles(request: Request) -> str:
