@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -16,8 +15,6 @@ import pytest
 
 from cli_runs import Result, assert_refused, run_here
 from conftest import ROOT
-from kuroshio import cli
-from kuroshio.perf import command_line
 from kuroshio.perf.experiments import (
     broken,
     from_text,
@@ -31,16 +28,7 @@ PYTHON = shlex.quote(sys.executable)
 
 
 @pytest.fixture(autouse=True)
-def _only_this_command(monkeypatch, tmp_path):
-    """The command as `kuroshio` has it, whatever other commands there are."""
-
-    def parser():
-        parser = argparse.ArgumentParser("kuroshio")
-        command_line.add(parser.add_subparsers(required=True))
-        return parser
-
-    monkeypatch.setattr(command_line, "COMMANDS", {"experiment": "experiment_command"})
-    monkeypatch.setattr(cli, "build_parser", parser)
+def _in_a_repository(monkeypatch, tmp_path):
     (tmp_path / "repo" / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "repo")
 

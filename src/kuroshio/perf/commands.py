@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-from importlib import import_module
+from .. import command_line
 
-# Name -> module of this package with `SUMMARY`, `add_arguments(parser)` and `run(arguments)`.
+# Name -> module of this package (see kuroshio.command_line).
 COMMANDS = {
     "env": "env_command",
     "bench": "bench_command",
@@ -25,14 +24,4 @@ def add(subparsers) -> None:  # type: ignore[no-untyped-def]
         epilog="Each command explains itself: kuroshio perf bench --help",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        command = import_module(f".{module}", __package__)
-        own = commands.add_parser(
-            name,
-            help=command.SUMMARY,
-            description=command.SUMMARY,
-            epilog=getattr(command, "EXAMPLES", None),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        command.add_arguments(own)
-        own.set_defaults(run=command.run)
+    command_line.add(commands, "kuroshio.perf", COMMANDS)
