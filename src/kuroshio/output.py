@@ -54,6 +54,20 @@ def open_climatology(path: str | os.PathLike[str]) -> xr.Dataset:
     return dataset
 
 
+def with_one_percentile(dataset: xr.Dataset, percentile: float | None) -> xr.Dataset:
+    """Of several thresholds one: that asked for, or 90 if held, or the highest."""
+    held = np.atleast_1d(dataset.percentile.values)
+    wanted = percentile if percentile is not None else (90.0 if 90.0 in held else held.max())
+    if wanted not in held:
+        raise Refusal(
+            f"The percentile {wanted:g} is not in the file, which holds "
+            f"{', '.join(f'{p:g}' for p in held)}."
+        )
+    if "percentile" not in dataset.dims:
+        return dataset
+    return dataset.isel(percentile=int(np.flatnonzero(held == wanted)[0]))
+
+
 def cell_dims(dataset: xr.Dataset) -> tuple[str, ...]:
     """The dimensions of the cells, in order."""
     return tuple(str(dim) for dim in dataset.seas.dims if dim != "dayofyear")
