@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
-import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import Refusal
-from .json_file import read_json
+from .json_file import read_json, write_json
 
 SCHEMA = "kuroshio.perf.result/1"
+_TIMES = ("median", "p90", "min", "mad")
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,10 @@ def load_results(path: str | os.PathLike[str]) -> Results:
             f"{path} holds {'no results' if found is None else found} and not {SCHEMA}. Give a "
             "file that `kuroshio perf bench -o` wrote."
         )
-    known = Row.__dataclass_fields__
     try:
-        rows = [Row(**{k: v for k, v in row.items() if k in known}) for row in stored["rows"]]
+        rows = [_row(each) for each in stored["rows"]]
+        if not rows or not isinstance(stored["environment"], dict):
+            raise TypeError("no rows" if not rows else "no environment")
         return Results(stored["name"], stored["environment"], rows)
     except (KeyError, TypeError, AttributeError) as problem:
         raise Refusal(
@@ -103,42 +104,21 @@ def load_results(path: str | os.PathLike[str]) -> Results:
         ) from problem
 
 
-def write_json(path: str | os.PathLike[str], content: Any) -> None:
-    """Beside the path, then renamed to it; a Refusal where that cannot be."""
-    path = Path(path)
-    part: str | None = None
-    try:
-        handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-            file.write("\n")
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)
-        os.replace(part, path)
-    except OSError as problem:
-        if part is not None:
-            Path(part).unlink(missing_ok=True)
-        raise _not_writable(path, problem) from problem
-
-
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """A Refusal where `write_json` could not write: before something long is done for it."""
-    path = Path(path)
-    try:
-        with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", dir=path.parent):
-            pass
-        if path.is_dir():
-            raise IsADirectoryError(None, "it is a folder")
-    except OSError as problem:
-        raise _not_writable(path, problem) from problem
-
-
-def _not_writable(path: Path, problem: OSError) -> Refusal:
-    return Refusal(
-        f"{path} cannot be written: {problem.strerror}. Give another -o, in a folder that exists "
-        "and may be written."
-    )
+def _row(stored: dict[str, Any]) -> Row:
+    """TypeError where it is none: somebody else may have written it."""
+    row = Row(**{k: v for k, v in stored.items() if k in Row.__dataclass_fields__})
+    for name in ("case", "device", "boundary"):
+        if not isinstance(value := getattr(row, name), str):
+            raise TypeError(f"{name} is {value!r}")
+    if not isinstance(row.samples_s, list):
+        raise TypeError("no samples")
+    times = [row.host_s[key] for key in _TIMES] + row.samples_s
+    if row.device_s is not None:
+        times += [row.device_s[key] for key in _TIMES] + (row.device_samples_s or [])
+    for value in times:
+        if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            raise TypeError(f"{value!r} is no time")
+    return row
 
 
 def table(rows: list[Row]) -> str:
