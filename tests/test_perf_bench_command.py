@@ -11,6 +11,7 @@ import pytest
 from cli_runs import assert_refused
 from kuroshio import perf
 from kuroshio.errors import Refusal
+from kuroshio.perf import json_file
 from kuroshio.perf.bench_program import program_case
 from kuroshio.perf.cases import load, make
 from perf_runs import run_perf, write_cases
@@ -90,7 +91,8 @@ def test_a_against_saved(module, tmp_path) -> None:
     assert json.loads(run_perf("bench", before, "--vs", before, "--json").out)["comparisons"]
     stored["environment"]["cpu"]["model"] = "another"
     before.write_text(json.dumps(stored))
-    refused = run_perf("bench", f"{module}:ten", "--vs", before, *QUICK)
+    # Before anything is timed: this case would raise.
+    refused = run_perf("bench", f"{module}:raises", "--vs", before, *QUICK)
     assert_refused(refused, "differing environments", "cpu model: another and")
 
 
@@ -106,6 +108,44 @@ def test_command_is_timed_and_checked(module) -> None:
         run_perf("bench", "--command", short, "--check", f"{module}:long_output", *QUICK),
         "wrong result",
     )
+
+
+def test_what_a_command_leaves_running_is_not_waited_for() -> None:
+    shown = run_perf("bench", "--command", "sh -c 'sleep 2 & echo x'", "--repeats", 6, 6, *QUICK,
+                     "--json")  # fmt: skip
+    assert json.loads(shown.out)["rows"][0]["host_s"]["median"] < 1
+
+
+def test_command_that_says_nothing_and_one_that_is_there_in_vain(tmp_path) -> None:
+    assert_refused(run_perf("bench", "--command", "sh -c 'exit 3'"), "status 3", "it said nothing")
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    assert_refused(run_perf("bench", "--command", script), "is there, but what its first line")
+
+
+def test_commands_whose_last_word_is_a_json_file() -> None:
+    one, other = (f"{sys.executable} -S -c pass {name}.json" for name in "ab")
+    shown = run_perf("bench", "--command", one, "--vs", other, "--repeats", 6, 6, *QUICK)
+    assert shown.status == 0, shown
+    assert "b.json" in shown.out
+
+
+def test_what_a_case_prints_is_not_among_the_json(module) -> None:
+    shown = run_perf("bench", f"{module}:speaks", *QUICK, "--json")
+    assert json.loads(shown.out)["rows"]
+    assert "hello" in shown.err
+
+
+def test_work_is_shown_although_the_file_cannot_be_written(module, tmp_path, monkeypatch) -> None:
+    def full(*_) -> None:
+        raise Refusal("It is full.")
+
+    monkeypatch.setattr(json_file, "write_json", full)
+    shown = run_perf("bench", f"{module}:ten", *QUICK, "-o", tmp_path / "r.json")
+    assert shown.status == 2
+    assert "It is full" in shown.err
+    assert shown.out.splitlines()[1].startswith("ten ")
 
 
 def test_commands_against_each_other() -> None:
@@ -163,6 +203,8 @@ def test_case_that_cannot_be_made_or_imported(module, tmp_path) -> None:
         (("--command", ""), "The command is empty"),
         (("--command", "'"), "cannot be split into words"),
         (("--command", "no-such-program-here x"), "There is no program no-such-program-here"),
+        (("--command", "A=1 python"), "env A=1 ..."),
+        (("json:dumps", "-o", ""), "An empty name cannot be written"),
         (("--command", "true", "--spread", "3"), "spread=3"),
         (("json:dumps", "--size", "3"), "takes no size"),
         (("--command", "true", "--size", "3"), "--size and --dtype are for a case"),

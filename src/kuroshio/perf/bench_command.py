@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     effort.add_argument(
         "--rounds", type=int, metavar="N",
-        help="of --vs: so often both cases are made anew, in turn (default 8)",
+        help="of --vs: so often at least both cases are made anew, in turn (default 8)",
     )  # fmt: skip
     effort.add_argument(
         "--resolution", type=float, metavar="SHARE",
@@ -74,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     from ..errors import Refusal
-    from .results import check_writable
+    from .json_file import check_writable
 
     if (arguments.case is None) == (arguments.command is None):
         raise Refusal(
@@ -95,24 +97,28 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.case and arguments.case.endswith(".json"):
         _compare_saved(arguments)
         return
-    if arguments.output:
+    if arguments.output is not None:
         check_writable(arguments.output)
-    results, comparisons = _measure(arguments)
+    # What a case prints must not stand among the JSON.
+    with redirect_stdout(sys.stderr) if arguments.json else nullcontext():
+        results, comparisons = _measure(arguments)
     _show(arguments, results, comparisons)
 
 
 def _measure(arguments: argparse.Namespace) -> tuple[Results, list[Comparison]]:
     from .bench_case import environment_of, measure
     from .bench_turns import in_turn, pairs
-    from .compare import compare_results
+    from .case_module import check_apart
+    from .compare import check_same, compare_results
     from .results import Results, load_results
 
     effort = _effort(arguments)
     name = arguments.command if arguments.case is None else arguments.case
     first = _subjects(arguments, name)
     saved = None
-    if arguments.vs is not None and arguments.vs.endswith(".json"):
+    if _is_saved(arguments.vs, arguments):
         saved = load_results(arguments.vs)
+        check_same(saved.environment, environment_of(saved.rows))  # before anything is timed
     if arguments.vs is None or saved is not None:
         rows = [measure(make(), effort) for make in first]
         results = Results(name, environment_of(rows), rows)
@@ -124,6 +130,7 @@ def _measure(arguments: argparse.Namespace) -> tuple[Results, list[Comparison]]:
         both, comparison = in_turn(a, b, effort)
         rows += both
         comparisons.append(comparison)
+    check_apart()  # also what was imported late
     return Results(f"{name} and {arguments.vs}", environment_of(rows), rows), comparisons
 
 
@@ -173,12 +180,12 @@ def _compare_saved(arguments: argparse.Namespace) -> None:
     from .compare import compare_results
     from .results import load_results
 
-    if arguments.vs is None or not arguments.vs.endswith(".json"):
+    if not _is_saved(arguments.vs, arguments):
         raise Refusal(
             f"{arguments.case} holds saved results, which are compared with others: give them with "
             "--vs other.json, or a case to time as module:function."
         )
-    if arguments.output:
+    if arguments.output is not None:
         raise Refusal("Nothing is measured where saved results are compared: leave -o away.")
     saved = load_results(arguments.case), load_results(arguments.vs)
     found = compare_results(*saved, _saved_resolution(arguments))
@@ -188,6 +195,13 @@ def _compare_saved(arguments: argparse.Namespace) -> None:
     for each in found:
         print(each.verdict)
     print("These were not timed in turn; --vs with cases does that.")
+
+
+def _is_saved(name: str | None, arguments: argparse.Namespace) -> bool:
+    """Whether --vs names results; the last word of a command may end as they do."""
+    if name is None or not name.endswith(".json"):
+        return False
+    return arguments.command is None or len(name.split()) == 1
 
 
 def _saved_resolution(arguments: argparse.Namespace) -> float:
@@ -200,16 +214,17 @@ def _show(arguments: argparse.Namespace, results: Results, comparisons: list[Com
     import json
 
     from ..messages import printable
-    from .results import write_json
+    from .json_file import write_json
 
     content = results.to_json()
     if comparisons:
         content["comparisons"] = [each.to_json() for each in comparisons]
-    if arguments.output:
-        write_json(arguments.output, content)
+    # Shown first: should the file not be written after all, the work was not for nothing.
     if arguments.json:
         print(json.dumps(content, indent=1))
-        return
-    print("\n".join(printable(line) for line in str(results).splitlines()))
-    for each in comparisons:
-        print(printable(each.verdict))
+    else:
+        print("\n".join(printable(line) for line in str(results).splitlines()))
+        for each in comparisons:
+            print(printable(each.verdict))
+    if arguments.output is not None:
+        write_json(arguments.output, content)
