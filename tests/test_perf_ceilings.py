@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -222,6 +223,10 @@ def test_damaged_files_are_refused(kept):
     path.write_text(text.replace('"value": 11.0', '"value": "much"'))
     with pytest.raises(Refusal, match="damaged"):
         store.read(path)
+    for value in ("NaN", "0", "-3", "Infinity"):
+        path.write_text(text.replace('"value": 11.0', f'"value": {value}'))
+        with pytest.raises(Refusal, match="damaged"):
+            store.read(path)
     path.write_text(text.replace('"value": 11.0, ', ""))
     with pytest.raises(Refusal, match="damaged"):
         store.read(path)
@@ -243,12 +248,37 @@ def test_the_command_prints_and_writes(tmp_path):
     assert store.read(out)[1]
 
 
+def test_full_disk_is_missing(tmp_path, monkeypatch):
+    def full(*_) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(disk, "_write", full)
+    (found,) = disk.disk(tmp_path, 1, TINY, 4 << 20)
+    assert isinstance(found, Missing)
+    assert "No space left" in found.why
+    assert list(tmp_path.iterdir()) == []
+    done = run_perf("ceilings", "--quick", "--only", "disk", "--folder", tmp_path)
+    assert done.status == 2
+    assert "No space left" in done.err
+
+
+def test_place_to_keep_them_is_looked_at_first(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KUROSHIO_CACHE_DIR", str(tmp_path / "file"))
+    done = run_perf("ceilings", "--save")
+    assert done.status == 2
+    assert "Ceilings cannot be kept" in done.err
+    assert "KUROSHIO_CACHE_DIR" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("--only", "memry"), "bandwidth, arithmetic, inflate, disk"),
-        (("--threads", "0"), "at least one thread"),
-        (("--folder", "not/there"), "is no folder"),
+        (("--threads", "0"), "this process may use"),
+        (("--threads", "100000"), "this process may use"),
+        (("--folder", "not/there"), "no file can be made there"),
+        (("--folder", "/proc"), "no file can be made there"),
         (("--device", "cuda:all"), "one device"),
         (("--device", "gpu"), "is no device"),
         (("--save", "--only", "disk"), "--save keeps all"),

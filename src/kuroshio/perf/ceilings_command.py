@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from ..errors import Refusal
@@ -39,18 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     import json
-    from pathlib import Path
 
     from ..device.cpu import available_threads
     from ..device.names import check_device
     from .ceilings import measure, store
     from .ceilings.datasheet import peaks
-    from .results import check_writable, write_json
+    from .json_file import check_writable, write_json
 
     device = check_device(arguments.device)
     if device == "auto" or device.endswith(":all"):
         raise Refusal(f"Ceilings are of one device, not of {device}. Give cpu or cuda:0.")
-    if arguments.output:
+    if arguments.output is not None:
         check_writable(arguments.output)
     only, model = tuple(arguments.only), None
     if arguments.save and only:
@@ -58,6 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
             "--save keeps all ceilings of a device, and --only measures some. Leave one of them "
             "out, or write these to a file with -o."
         )
+    if arguments.save:
+        store.prepare()
     if device == "cpu":
         unknown = [part for part in only if part not in measure.PARTS]
         if unknown:
@@ -66,32 +68,54 @@ def run(arguments: argparse.Namespace) -> None:
                 f"{', '.join(measure.PARTS)}."
             )
         threads = available_threads() if arguments.threads is None else arguments.threads
-        if threads < 1:
-            raise Refusal(f"--threads {threads}: at least one thread is needed.")
+        if not 1 <= threads <= available_threads():
+            raise Refusal(
+                f"--threads {threads} cannot be: this process may use {available_threads()} "
+                "processors. Give so many or fewer, at least one."
+            )
         folder = Path(arguments.folder)
-        if not folder.is_dir():
-            raise Refusal(f"--folder {folder} is no folder. Give one whose disk is to be read.")
+        if not only or "disk" in only:
+            _check_folder(folder)
         found = measure.processor_ceilings(threads, arguments.quick, folder, only, _progress)
     else:
         model, found = measure.gpu_ceilings(device, arguments.quick, only, _progress)
     ceilings, missing = measure.sorted_out(found)
     _progress("")
     if only and not ceilings:
-        raise Refusal(f"--only {' '.join(only)} left nothing to measure on {device}.")
+        why = "; ".join(f"{each.name}: {each.why}" for each in missing)
+        raise Refusal(
+            f"--only {' '.join(only)} left nothing to measure on {device}"
+            f"{f' ({why})' if why else ''}. Give another part, or leave --only out."
+        )
     who = store.identity(device, model)
     sheet = peaks(model)
     document = store.document(who, _environment(device), ceilings, missing, sheet)
-    if arguments.save:
-        store.folder().mkdir(parents=True, exist_ok=True)
-        write_json(store.folder() / who.file_name, document)
-    if arguments.output:
-        write_json(arguments.output, document)
+    # Shown first: should a file not be written after all, the work was not for nothing.
     if arguments.json:
         print(json.dumps(document, indent=1))
-        return
-    _show(who, ceilings, missing, measure.beside(ceilings, sheet), sheet)
+    else:
+        _show(who, ceilings, missing, measure.beside(ceilings, sheet), sheet)
+    if arguments.output is not None:
+        write_json(arguments.output, document)
     if arguments.save:
-        print(f"Kept in {store.folder() / who.file_name}")
+        write_json(store.folder() / who.file_name, document)
+        if not arguments.json:
+            print(f"Kept in {store.folder() / who.file_name}")
+
+
+def _check_folder(folder: Path) -> None:
+    """A Refusal where no file for reading can be made."""
+    import tempfile
+
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as problem:
+        raise Refusal(
+            f"--folder {folder}: no file can be made there to be read ({problem.strerror}). Give a "
+            "folder that exists and may be written, or leave the disk out: --only bandwidth "
+            "arithmetic inflate."
+        ) from problem
 
 
 def _environment(device: str) -> dict[str, Any]:

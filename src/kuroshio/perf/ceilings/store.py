@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import re
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from ...errors import Refusal
@@ -69,6 +71,19 @@ def folder() -> Path:
     return base / "ceilings"
 
 
+def prepare() -> None:
+    """Make the folder; a Refusal where ceilings could not be kept, before they are measured."""
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder()):
+            pass
+    except OSError as problem:
+        raise Refusal(
+            f"Ceilings cannot be kept in {folder()}: {problem.strerror}. Set KUROSHIO_CACHE_DIR to "
+            "a folder that may be written, or write them with -o and without --save."
+        ) from problem
+
+
 def document(
     who: Identity, environment: dict[str, Any], found: Sequence[Ceiling],
     missing: Sequence[Missing] = (), peaks: Sequence[Peak] = (),
@@ -101,6 +116,8 @@ def read(path: Path) -> tuple[dict[str, Any], list[Ceiling]]:
             for name, value in row.items():
                 if not isinstance(value, _TYPES[name]):
                     raise TypeError(f"{name} is {value!r}")
+            if not all(0 < row[name] < math.inf for name in ("value", "low", "high")):
+                raise TypeError(f"{row['name']} is {row['value']!r}")
         return said, [Ceiling(**row) for row in rows]
     except (KeyError, TypeError, AttributeError) as problem:
         raise Refusal(f"{path} is damaged ({problem}); measure again.") from problem
