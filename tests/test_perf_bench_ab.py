@@ -92,6 +92,15 @@ def test_they_take_turns_strictly_and_in_going_first() -> None:
     assert "".join(order) == "ab" * 5 + "ba" * 5
 
 
+def test_quick_against_slow_ends_in_time() -> None:
+    """As many calls of both would take the slow one a thousand times as long."""
+    start = time.perf_counter()
+    results, found = perf.versus(lambda: None, lambda: time.sleep(0.01), QUICK)
+    assert [row.calls_a_sample > 100 for row in results.rows] == [True, False]
+    assert found.differ
+    assert time.perf_counter() - start < 4
+
+
 def test_cases_made_anew_hold_what_placement_does() -> None:
     """Whichever is made second is a fifth faster, as arrays of 32 MB were: no difference."""
     made, rng = [], np.random.default_rng()
@@ -145,6 +154,7 @@ def test_verdict_is_by_the_interval_alone() -> None:
     assert replace(found, ratio=0.9, low=0.8, high=0.999).differ
     assert "10.0% faster" in replace(found, ratio=0.9, low=0.8, high=0.95).verdict
     assert "2.0% slower" in replace(found, low=1.01).verdict
+    assert "b is slower than a: 30.000 times" in replace(found, ratio=30, low=29).verdict
     assert found.to_json()["differ"] is False
     unstable = replace(found, low=1.01, unstable=("b",))
     assert not unstable.differ
@@ -212,6 +222,7 @@ def test_other_device_case_or_samples_are_refused(saved) -> None:
     for rows, words in (
         ([replace(row, device="cuda:0")], "was timed on cpu"),
         ([replace(row, samples_s=[1.0])], "too few to compare"),
+        ([replace(row, samples_s=[0.0] * 9)], "took no time"),
         ([replace(row, case="x"), replace(row, case="y")], "no case in common"),
     ):
         with pytest.raises(Refusal, match=words):

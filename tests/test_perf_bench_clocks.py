@@ -221,8 +221,14 @@ def test_inputs_in_turn_instead_of_the_flush(cupy, device) -> None:
 
     inputs = [(OfCupy(device, 0),), (OfCupy(device, 0),)]
     (row,) = perf.bench(launch, inputs=inputs, **QUICK).rows
+    assert "flush" in device.log  # all of these lie in a cache together
+    assert row.caches == "2 inputs in turn. The device's caches are overwritten before each sample."
+    device.log.clear()
+    for (array,) in inputs:
+        array.nbytes = 256 << 20
+    (row,) = perf.bench(launch, inputs=inputs, **QUICK).rows
     assert "flush" not in device.log
-    assert "2 inputs in turn" in row.caches
+    assert row.caches == "2 inputs in turn."
 
 
 def test_rocm_builds_of_pytorch_are_hip(torch, device) -> None:

@@ -30,7 +30,7 @@ def bench(
     operations: str | None = None,
     check: Any = None,
     tolerance: float = 0.0,
-    inputs: Sequence[tuple[Any, ...]] = (),
+    inputs: Sequence[tuple[Any, ...]] | None = None,
     size: int | None = None,
     dtype: str | None = None,
     about: str | None = None,
@@ -51,7 +51,7 @@ def bench(
     """
     given = {
         "name": name, "bytes": bytes, "flops": flops, "operations": operations, "check": check,
-        "tolerance": tolerance or None, "inputs": inputs or None, "size": size, "dtype": dtype,
+        "tolerance": tolerance or None, "inputs": inputs, "size": size, "dtype": dtype,
         "about": about, "device": device, "flush": None if flush else False,
     }  # fmt: skip
     known: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -121,20 +121,25 @@ def environment_of(rows: Sequence[Row]) -> dict[str, Any]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the garbage collector, whose turns are nobody's time."""
+    """Without the garbage collector, whose turns are nobody's time.
+
+    What is there before is set aside, so that looking for what comes later is quick.
+    """
     was = gc.isenabled()
     gc.collect()
+    gc.freeze()
     gc.disable()
     try:
         yield
     finally:
+        gc.unfreeze()
         if was:
             gc.enable()
 
 
 def _caches(subject: Subject) -> str:
-    if len(subject.case.inputs) > 1:
-        return f"{len(subject.case.inputs)} inputs in turn."
-    if subject.clock.device == "cpu" or not subject.flushes:
-        return "Caches as the call before left them."
-    return "The device's caches are overwritten before each sample."
+    turns = len(subject.case.inputs)
+    said = [f"{turns} inputs in turn."] if turns > 1 else []
+    if subject.flushes:
+        said.append("The device's caches are overwritten before each sample.")
+    return " ".join(said) or "Caches as the call before left them."

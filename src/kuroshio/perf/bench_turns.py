@@ -23,6 +23,10 @@ from .compare import Comparison, comparison, told_apart
 from .results import Results, Row
 from .statistics import ratio_interval, ratio_interval_of_rounds
 
+# Both take as many calls a sample, so that they find caches alike; unless one needs so many times
+# more: thousands of calls for the sake of a quick one would take a slow one minutes.
+_ALIKE = 8
+
 Samples = tuple[list[float], list[float]]  # of b and of a
 
 
@@ -35,7 +39,8 @@ def versus(
           round; without it, arrays of their own may lie differently and differ for that alone
 
     Ends when the interval of the ratio is narrower than twice the effort's spread, or at its caps,
-    which here are for the two together. Both results are checked before anything is returned.
+    which here are for the two together; until then cases are made anew more often, too. Both
+    results are checked before anything is returned.
     """
     effort = effort or Effort()
 
@@ -67,17 +72,20 @@ def in_turn(
     checked = [0, 0]
     watches: list[Watch] = []
     a = b = None
+    start = perf_counter()
     with quiet():
-        for turn in range(effort.rounds):
+        while len(host) < effort.rounds or _worth_more(host, device, effort, start):
             a = b = None  # their memory is given back before others are made
-            if turn % 2 == 0:
+            even = len(host) % 2 == 0
+            if even:
                 a, b = make_a(), make_b()
             else:
                 b, a = make_b(), make_a()
-            order = (a, b) if turn % 2 == 0 else (b, a)
+            order = (a, b) if even else (b, a)
             for each in order:
-                each.warm_up(effort, again=turn > 0)
-            a.calls = b.calls = max(a.calls, b.calls)
+                each.warm_up(effort, again=bool(host))
+            if max(a.calls, b.calls) <= _ALIKE * min(a.calls, b.calls):
+                a.calls = b.calls = max(a.calls, b.calls)
             watches = watches or [Watch(each.clock.device) for each in (a, b)]
             _round(order, (a, b), effort, watches)
             host.append((b.host, a.host))
@@ -90,13 +98,30 @@ def in_turn(
         each.host = [s for both in host for s in both[i]]
         each.device = [s for both in device for s in both[i]]
     a.checked, b.checked = checked
-    by_device = len(device) == effort.rounds
-    rounds = device if by_device else host
-    interval = _interval(rounds)
+    clock, rounds = _judged(host, device)
     rows = [to_row(each, watch, effort) for each, watch in zip((a, b), watches, strict=True)]
     names = told_apart(a.case.label, b.case.label, "A", "B")
-    clock = "device" if by_device else "host"
-    return rows, comparison(names, interval, effort.resolution, clock, interleaved=True)
+    found = comparison(names, _interval(rounds), effort.resolution, clock, interleaved=True)
+    return rows, found
+
+
+def _worth_more(host: list[Samples], device: list[Samples], effort: Effort, start: float) -> bool:
+    """Whether rounds differ so much that more are needed, and time and samples are left for two.
+
+    Two, so that each of the cases is made first as often as the other.
+    """
+    if len(host) % 2 or effort.rounds < 2:
+        return effort.rounds > 1 and len(host) > effort.rounds  # the second of two
+    spent, n = perf_counter() - start, sum(len(b) for b, _ in host)
+    if spent >= effort.seconds or n >= effort.most:
+        return False
+    _, low, high = _interval(_judged(host, device)[1])
+    return high - low > 2 * effort.spread
+
+
+def _judged(host: list[Samples], device: list[Samples]) -> tuple[str, list[Samples]]:
+    """By which clock, and its samples: the device's, where it told of all."""
+    return ("device", device) if len(device) == len(host) else ("host", host)
 
 
 def _round(
