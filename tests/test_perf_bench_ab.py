@@ -128,6 +128,27 @@ def test_cases_made_anew_hold_what_placement_does() -> None:
     assert once.differ  # what the rounds are for
 
 
+@pytest.mark.parametrize(("spread", "more"), [(0.05, True), (0.0, False)])
+def test_rounds_that_differ_are_followed_by_more(spread, more) -> None:
+    """Eight leave an interval of 15 % and more, in which a variant 10 % slower is not seen."""
+    rng, made = np.random.default_rng(), []
+
+    def maker(name: str, share: float):
+        def make() -> Subject:
+            made.append(name)
+            times = cycle([share * rng.lognormal(0, spread)])
+            return Subject(perf.Case(lambda: 1, name), Turns(1.0, times))
+
+        return make
+
+    effort = Effort(least=16, most=10**6, seconds=1.5, warm_up_s=0)
+    _, found = in_turn(maker("a", 1.0), maker("b", 1.1), effort)
+    assert len(made) > 16 if more else len(made) == 16
+    assert len(made) % 4 == 0
+    assert "".join(made) == "abba" * (len(made) // 4)  # each first as often
+    assert found.low <= found.ratio <= found.high
+
+
 def test_intervals_of_rounds_cover_the_truth_as_often_as_they_say() -> None:
     rng = np.random.default_rng()
     missed = 0

@@ -229,7 +229,7 @@ def test_a_library_that_fails_says_how(monkeypatch):
     monkeypatch.setattr(gpu_library, "_by_cupy", fails)
     (found, _) = gpu_library.matrices("cuda:0", TINY.effort)
     assert isinstance(found, Missing)
-    assert "no such function" in found.why
+    assert "CuPy: RuntimeError: no such function" in found.why
 
 
 def test_matrix_products_are_checked():
@@ -273,7 +273,8 @@ def several_devices(direct: bool = True, nccl: bool = True) -> SimpleNamespace:
 
     stream = SimpleNamespace(ptr=0, synchronize=lambda: None)
     library = SimpleNamespace(
-        available=nccl, NCCL_FLOAT32=7, NCCL_SUM=0, groupStart=lambda: None, groupEnd=lambda: None,
+        available=nccl, NcclError=FakeRuntimeError, NCCL_FLOAT32=7, NCCL_SUM=0,
+        groupStart=lambda: None, groupEnd=lambda: None,
         NcclCommunicator=SimpleNamespace(
             initAll=lambda numbers: [SimpleNamespace(allReduce=reduce) for _ in numbers]
         ),
@@ -315,3 +316,10 @@ def test_all_reduce():
     assert len(counts) % 3 == 0
     (missing,) = gpu_several.all_reduce(several_devices(nccl=False), [0, 1], TINY.effort)
     assert isinstance(missing, Missing)
+
+    def fails(numbers):
+        raise FakeRuntimeError("NCCL_ERROR_SYSTEM_ERROR: unhandled system error")
+
+    fake.cuda.nccl.NcclCommunicator.initAll = fails
+    (missing,) = gpu_several.all_reduce(fake, [0, 1], TINY.effort)
+    assert "unhandled system error" in missing.why

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...device.names import gpu_name
+from ..raised import said
 from .ceiling import GOP, Ceiling, Missing, ceiling
 from .cpu import Effort
 
@@ -39,7 +40,7 @@ def matrices(name: str, effort: Effort, side: int = SIDE) -> Iterator[Ceiling | 
             try:
                 seconds = begin(number, dtype, side, effort)
             except Exception as problem:  # of two libraries, and of what they call
-                whys.append(f"{library}: {type(problem).__name__}: {str(problem).splitlines()[:1]}")
+                whys.append(f"{library}: {type(problem).__name__}: {said(problem)}")
                 continue
             how = f"{library}: {side} x {side} of random numbers, sums in float32; device events"
             yield ceiling(f"matrix {dtype}", None, GOP, [2e-9 * side**3 / s for s in seconds], how)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from ..raised import said
 from .ceiling import GB, US, Ceiling, Missing, ceiling
 from .cpu import Effort
 
@@ -40,29 +41,17 @@ def peer_copies(
             with cupy.cuda.Device(here), suppress(runtime.CUDARuntimeError):  # it may be enabled
                 runtime.deviceEnablePeerAccess(there)
     buffers = [_on(cupy, number, MESSAGES[-1]) for number in pair]
+    way = "direct" if direct else "through the host: the driver offers no direct access"
     with cupy.cuda.Device(source):
         stream = cupy.cuda.Stream(non_blocking=True)
-        for nbytes in MESSAGES:
-            seconds = []
-            for sample in range(effort.samples + 1):
-                start = perf_counter()
-                for _ in range(_REPEAT):
-                    runtime.memcpyPeerAsync(
-                        buffers[1].data.ptr, target, buffers[0].data.ptr, source, nbytes,
-                        stream.ptr,
-                    )  # fmt: skip
-                stream.synchronize()
-                if sample:
-                    seconds.append((perf_counter() - start) / _REPEAT)
-            way = "direct" if direct else "through the host: the driver offers no direct access"
-            how = f"{_REPEAT} in a row on one stream, {way}; host clock until synchronised"
-            rates = [1e-9 * nbytes / s for s in seconds]
-            yield ceiling(name, "link", GB, rates, how, message_bytes=nbytes)
-            if nbytes == MESSAGES[0]:
-                yield ceiling(
-                    f"{name}, latency", "link", US, [1e6 * s for s in seconds], how,
-                    message_bytes=nbytes,
-                )  # fmt: skip
+
+        def copy(nbytes: int) -> None:
+            runtime.memcpyPeerAsync(
+                buffers[1].data.ptr, target, buffers[0].data.ptr, source, nbytes, stream.ptr
+            )
+
+        how = f"{_REPEAT} in a row on one stream, {way}; host clock until synchronised"
+        yield from _by_size(name, how, copy, [stream], effort)
 
 
 def all_reduce(cupy: Any, numbers: list[int], effort: Effort) -> Iterator[Ceiling | Missing]:
@@ -72,6 +61,15 @@ def all_reduce(cupy: Any, numbers: list[int], effort: Effort) -> Iterator[Ceilin
     if nccl is None or not getattr(nccl, "available", False):
         yield Missing(name, "CuPy has no NCCL here")
         return
+    try:
+        yield from _reduced(cupy, nccl, name, numbers, effort)
+    except nccl.NcclError as problem:  # such as too little shared memory in a container
+        yield Missing(name, f"NCCL failed: {said(problem)}")
+
+
+def _reduced(
+    cupy: Any, nccl: Any, name: str, numbers: list[int], effort: Effort
+) -> Iterator[Ceiling]:
     parts = nccl.NcclCommunicator.initAll(numbers)
     buffers = [_on(cupy, number, MESSAGES[-1]) for number in numbers]
     streams = []
@@ -79,37 +77,42 @@ def all_reduce(cupy: Any, numbers: list[int], effort: Effort) -> Iterator[Ceilin
         with cupy.cuda.Device(number):
             streams.append(cupy.cuda.Stream(non_blocking=True))
 
-    def reduce(count: int) -> None:
+    def reduce(nbytes: int) -> None:
         nccl.groupStart()
         for number, part, buffer, stream in zip(numbers, parts, buffers, streams, strict=True):
             with cupy.cuda.Device(number):
                 part.allReduce(
-                    buffer.data.ptr, buffer.data.ptr, count, nccl.NCCL_FLOAT32, nccl.NCCL_SUM,
-                    stream.ptr,
+                    buffer.data.ptr, buffer.data.ptr, nbytes // 4, nccl.NCCL_FLOAT32,
+                    nccl.NCCL_SUM, stream.ptr,
                 )  # fmt: skip
         nccl.groupEnd()
 
+    how = (
+        f"float32 sums of {len(numbers)} devices in one process, {_REPEAT} in a row; bytes of "
+        "one device's message; host clock until synchronised"
+    )
+    yield from _by_size(name, how, reduce, streams, effort)
+
+
+def _by_size(
+    name: str, how: str, send: Callable[[int], None], streams: list[Any], effort: Effort
+) -> Iterator[Ceiling]:
+    """Rates of messages of every size, and the time of the smallest."""
     for nbytes in MESSAGES:
         seconds = []
-        for sample in range(effort.samples + 1):
+        for _ in range(effort.samples + 1):
             start = perf_counter()
             for _ in range(_REPEAT):
-                reduce(nbytes // 4)
+                send(nbytes)
             for stream in streams:
                 stream.synchronize()
-            if sample:
-                seconds.append((perf_counter() - start) / _REPEAT)
-        how = (
-            f"float32 sums of {len(numbers)} devices in one process, {_REPEAT} in a row; bytes of "
-            "one device's message; host clock until synchronised"
-        )
+            seconds.append((perf_counter() - start) / _REPEAT)
+        seconds = seconds[1:]  # the first sets the way up
         rates = [1e-9 * nbytes / s for s in seconds]
         yield ceiling(name, "link", GB, rates, how, message_bytes=nbytes)
         if nbytes == MESSAGES[0]:
-            yield ceiling(
-                f"{name}, latency", "link", US, [1e6 * s for s in seconds], how,
-                message_bytes=nbytes,
-            )  # fmt: skip
+            times = [1e6 * s for s in seconds]
+            yield ceiling(f"{name}, latency", "link", US, times, how, message_bytes=nbytes)
 
 
 def _on(cupy: Any, number: int, nbytes: int) -> Any:
