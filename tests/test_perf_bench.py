@@ -329,7 +329,6 @@ def test_numbers_and_types_of_numpy_are_kept_as_plain_ones(tmp_path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"rows": []},
         {"rows": {"a": 1}},
         {"environment": None},
         {"samples_s": [-1.0, 2.0]},
@@ -372,6 +371,7 @@ def test_results_that_are_none_are_refused(tmp_path) -> None:
         ('{"schema": "kuroshio.perf.result/1", "rows": [', "no whole JSON"),
         ('{"a": 1}', "holds no results"),
         ('{"schema": "kuroshio.perf.result/1", "rows": [{}]}', "lacks something"),
+        (json.dumps(perf.Results("", {}, []).to_json()), "holds no rows"),
     ):
         path.write_text(text)
         with pytest.raises(Refusal, match=words):

@@ -11,9 +11,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from ..device.cpu import available_threads
 from ..errors import Refusal
 from . import environment_gpu
-from .environment import cpu_mhz, load, processors
+from .environment import cpu_mhz, load
 
 _EVERY_S = 0.25  # looks are this far apart: some take a millisecond
 # The lowest clock seen may be so much of the highest: of a processor, of which the fastest core is
@@ -64,8 +65,8 @@ class Watch:
         """What else was at work, as a probable cause of noise."""
         found = []
         now = load()
-        if now is not None and now > processors() + 0.5:
-            found.append(f"load {now:g} on {processors()} processors")
+        if now is not None and now > available_threads() + 0.5:
+            found.append(f"load {now:g} on {available_threads()} processors")
         if (aside := _counters()["aside"] - self._before["aside"]) > 10:
             found.append(f"this process was set aside {aside} times")
         others = (self._gpu.now().get("processes") or []) if self._gpu else []

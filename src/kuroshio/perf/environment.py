@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 from typing import Any
 
+from ..device.cpu import available_threads
 from ..errors import Refusal
 from . import environment_gpu
 
@@ -97,13 +98,6 @@ def cpu_mhz() -> float | None:
     return round(max(known), 1) if known else None
 
 
-def processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _gpu(name: str) -> environment_gpu.Watched:
     gpu = environment_gpu.find(name)
     if gpu is None:
@@ -133,7 +127,7 @@ def _cpu() -> dict[str, Any]:
     policy = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
     return {
         "model": model[1].strip() if model else platform.processor() or platform.machine(),
-        "processors": processors(),
+        "processors": available_threads(),
         "of": os.cpu_count(),
         "quota": _quota(),
         "caches": _caches(),

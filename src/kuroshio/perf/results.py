@@ -94,14 +94,20 @@ def load_results(path: str | os.PathLike[str]) -> Results:
         )
     try:
         rows = [_row(each) for each in stored["rows"]]
-        if not rows or not isinstance(stored["environment"], dict):
-            raise TypeError("no rows" if not rows else "no environment")
-        return Results(stored["name"], stored["environment"], rows)
+        if not isinstance(stored["environment"], dict):
+            raise TypeError("environment")
+        found = Results(stored["name"], stored["environment"], rows)
     except (KeyError, TypeError, AttributeError) as problem:
         raise Refusal(
-            f"{path} lacks something that results have ({problem}). Measure again with `kuroshio "
-            "perf bench -o`."
+            f"{path} cannot be used: it lacks something that results have ({problem}). Measure "
+            "again with `kuroshio perf bench -o`."
         ) from problem
+    if not rows:
+        raise Refusal(
+            f"{path} holds no rows: nothing was measured. Measure again with `kuroshio perf bench "
+            "-o`."
+        )
+    return found
 
 
 def _row(stored: dict[str, Any]) -> Row:
