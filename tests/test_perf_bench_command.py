@@ -209,6 +209,8 @@ def test_case_that_cannot_be_made_or_imported(module, tmp_path) -> None:
         (("json:dumps", "--size", "3"), "takes no size"),
         (("--command", "true", "--size", "3"), "--size and --dtype are for a case"),
         (("--command", "true", "--device", "gpu"), "'gpu' is no device"),
+        (("--command", "true", "--device", "auto"), "--device auto does not say"),
+        (("--command", "true", "--device", "cuda:all"), "--device cuda:all does not say"),
         (("json:dumps", "--vs", "json:dumps", "--rounds", "0"), "rounds=0"),
         (("json:dumps",), "dumps needs obj"),
     ],
@@ -225,6 +227,15 @@ def test_command_that_fails_says_what_it_said() -> None:
     assert shown.err.endswith("the reason\n")
     with pytest.raises(Refusal, match="was ended by signal 9"):
         program_case("sh -c 'kill -9 $$'").fn()
+
+
+def test_output_goes_where_the_command_was_given(module, tmp_path, monkeypatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    text = "import os\ndef goes():\n    return lambda: os.chdir(ELSEWHERE)\n"
+    text = text.replace("ELSEWHERE", repr(str(tmp_path / "elsewhere")))
+    (tmp_path / "goes_of_tests.py").write_text(text)
+    assert run_perf("bench", "goes_of_tests.py:goes", *QUICK, "-o", "r.json").status == 0
+    assert (tmp_path / "r.json").exists()
 
 
 def test_output_that_cannot_be_written_is_told_first(module, tmp_path) -> None:

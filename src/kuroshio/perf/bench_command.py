@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Any
@@ -99,6 +100,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     if arguments.output is not None:
         check_writable(arguments.output)
+        arguments.output = os.path.abspath(arguments.output)  # a case may go to another folder
     # What a case prints must not stand among the JSON.
     with redirect_stdout(sys.stderr) if arguments.json else nullcontext():
         results, comparisons = _measure(arguments)
@@ -139,6 +141,7 @@ def _subjects(arguments: argparse.Namespace, which: str) -> list[Any]:
     from dataclasses import replace
 
     from ..device.names import check_device
+    from ..errors import Refusal
     from .bench_program import program_case
     from .bench_subject import Subject
     from .cases import load, make
@@ -146,7 +149,12 @@ def _subjects(arguments: argparse.Namespace, which: str) -> list[Any]:
 
     if arguments.command is not None:
         check = load(arguments.check)[0] if arguments.check else None
-        device = check_device(arguments.device) if arguments.device else None
+        device = check_device(arguments.device) if arguments.device else "cpu"
+        if device == "auto" or device.endswith(":all"):
+            raise Refusal(
+                f"Of a command nobody sees where it works, and --device {device} does not say. "
+                "Give the one device that it works on, such as cuda:0, or leave it away."
+            )
         return [lambda: Subject(program_case(which, check), CommandClock(device))]
 
     def subject(build: Any) -> Subject:
@@ -219,12 +227,13 @@ def _show(arguments: argparse.Namespace, results: Results, comparisons: list[Com
     content = results.to_json()
     if comparisons:
         content["comparisons"] = [each.to_json() for each in comparisons]
-    # Shown first: should the file not be written after all, the work was not for nothing.
-    if arguments.json:
-        print(json.dumps(content, indent=1))
-    else:
-        print("\n".join(printable(line) for line in str(results).splitlines()))
-        for each in comparisons:
-            print(printable(each.verdict))
-    if arguments.output is not None:
-        write_json(arguments.output, content)
+    try:
+        if arguments.output is not None:
+            write_json(arguments.output, content)
+    finally:  # the work was not for nothing, should the file not be written after all
+        if arguments.json:
+            print(json.dumps(content, indent=1))
+        else:
+            print("\n".join(printable(line) for line in str(results).splitlines()))
+            for each in comparisons:
+                print(printable(each.verdict))

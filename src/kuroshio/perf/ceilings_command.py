@@ -90,17 +90,18 @@ def run(arguments: argparse.Namespace) -> None:
     who = store.identity(device, model)
     sheet = peaks(model)
     document = store.document(who, _environment(device), ceilings, missing, sheet)
-    # Shown first: should a file not be written after all, the work was not for nothing.
-    if arguments.json:
-        print(json.dumps(document, indent=1))
-    else:
-        _show(who, ceilings, missing, measure.beside(ceilings, sheet), sheet)
-    if arguments.output is not None:
-        write_json(arguments.output, document)
-    if arguments.save:
-        write_json(store.folder() / who.file_name, document)
-        if not arguments.json:
-            print(f"Kept in {store.folder() / who.file_name}")
+    try:
+        if arguments.output is not None:
+            write_json(arguments.output, document)
+        if arguments.save:
+            write_json(store.folder() / who.file_name, document)
+    finally:  # the work was not for nothing, should a file not be written after all
+        if arguments.json:
+            print(json.dumps(document, indent=1))
+        else:
+            _show(who, ceilings, missing, measure.beside(ceilings, sheet), sheet)
+    if arguments.save and not arguments.json:
+        print(f"Kept in {store.folder() / who.file_name}")
 
 
 def _check_folder(folder: Path) -> None:

@@ -57,12 +57,12 @@ class HostClock:
 
 
 class CommandClock(HostClock):
-    """For a process, waited for; `device` is where it works, if that is known."""
+    """For a process, waited for; `device` is where it is said to work."""
 
     boundary = "host clock, from the start of the process to its end"
 
-    def __init__(self, device: str | None = None) -> None:
-        self.device = device or "cpu"
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
 
 
 class _EventClock:
