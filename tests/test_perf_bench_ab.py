@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+import weakref
 from dataclasses import replace
 from itertools import cycle
 
@@ -126,6 +127,22 @@ def test_cases_made_anew_hold_what_placement_does() -> None:
     assert twice.differ
     _, once = in_turn(maker("a", 1.0), maker("b", 1.0), replace(effort, rounds=1))
     assert once.differ  # what the rounds are for
+
+
+@pytest.mark.parametrize("inputs", [[], [(1,), (2,)]])
+def test_arrays_are_gone_before_others_are_made(inputs) -> None:
+    """Else twice the memory is needed, and places alternate with who is made first."""
+    made: list[weakref.ref] = []
+    alive: list[int] = []
+
+    def make():
+        alive.append(sum(each() is not None for each in made))
+        values = np.ones(1000)
+        made.append(weakref.ref(values))
+        return perf.Case(lambda *_: values.sum(), "sum", inputs=inputs)
+
+    perf.versus(make, make, Effort(least=16, most=16, warm_up_s=0, rounds=4), make=True)
+    assert alive == [0, 1] * 4
 
 
 @pytest.mark.parametrize(("spread", "more"), [(0.05, True), (0.0, False)])

@@ -47,7 +47,8 @@ class Subject:
         self._clock = clock
         self._turn = 0
         self._in_turn = len(self._inputs) > 1
-        self._call = self._next if self._in_turn else self._straight()
+        # The callable itself, so that nothing of ours is timed with it.
+        self._straight = partial(case.fn, *self._inputs[0]) if self._inputs[0] else case.fn
         self._swept = perf_counter()
         # What the last calls returned, where nobody has checked it.
         self._unchecked: tuple[Any, ...] = ()
@@ -130,11 +131,6 @@ class Subject:
                           index)  # fmt: skip
             self.checked += 1
 
-    def _straight(self) -> Callable[[], Any]:
-        """The callable itself, so that nothing of ours is timed with it."""
-        (arguments,) = self._inputs
-        return partial(self.case.fn, *arguments) if arguments else self.case.fn
-
     def _next(self) -> tuple[Any, tuple[Any, ...]]:
         """What the case returns for the next inputs, and these."""
         arguments = self._inputs[self._turn % len(self._inputs)]
@@ -147,15 +143,16 @@ class Subject:
 
     def _timed(self, when: str, index: int) -> Sample:
         self._tidy()
+        call = self._next if self._in_turn else self._straight
 
         def time() -> Sample:
             if self._clock is None:
                 # Which clock is right shows only in what comes back; this call is not counted.
-                output, arguments = self._apart(self._call())
+                output, arguments = self._apart(call())
                 check_is_done(output, self.case.label)
                 self._clock = clock_for((output, arguments), self.case.device)
             return self._clock.time(
-                self._call, self.calls, flush=self.flushes, keep=self.case.check is not None
+                call, self.calls, flush=self.flushes, keep=self.case.check is not None
             )
 
         return self._guarded(time, when, index)
