@@ -281,6 +281,7 @@ def test_place_to_keep_them_is_looked_at_first(tmp_path, monkeypatch):
         (("--folder", "/proc"), "no file can be made there"),
         (("--device", "cuda:all"), "one device"),
         (("--device", "gpu"), "is no device"),
+        (("--device", "cuda:0", "--threads", "2"), "--threads is of a processor"),
         (("--save", "--only", "disk"), "--save keeps all"),
         (("-o", "not/there/file.json"), "cannot be written"),
     ],

@@ -9,14 +9,13 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from ..errors import Refusal
 from .bench_check import threshold
 from .bench_effort import FEW, LEAST_TOTAL_S, Effort
 from .bench_subject import Subject
 from .bench_verdict import uncertainty, unstable_because
 from .bench_watch import Watch
 from .cases import Case
-from .environment import environment
+from .environment import environment_with
 from .results import Results, Row
 from .statistics import summary
 
@@ -105,18 +104,8 @@ def to_row(subject: Subject, watch: Watch, effort: Effort) -> Row:
 
 
 def environment_of(rows: Sequence[Row]) -> dict[str, Any]:
-    """Of the processor and the devices of these rows, also those that the driver does not show."""
-    devices = {row.device: row.model for row in rows if row.device != "cpu"}
-    whole = environment("cpu")
-    for device, model in devices.items():
-        try:
-            one = environment(device)
-        except Refusal:  # a container without the driver's management library
-            whole["gpus"][device] = {"model": model}
-            continue
-        whole["gpus"] |= one["gpus"]
-        whole["now"]["gpus"] |= one["now"]["gpus"]
-    return whole
+    """Of the processor and the devices of these rows."""
+    return environment_with({row.device: row.model for row in rows if row.device != "cpu"})
 
 
 @contextmanager

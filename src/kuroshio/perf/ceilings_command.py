@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from ..errors import Refusal
 
@@ -45,11 +44,14 @@ def run(arguments: argparse.Namespace) -> None:
     from ..device.names import check_device
     from .ceilings import measure, store
     from .ceilings.datasheet import peaks
+    from .environment import environment_with
     from .json_file import check_writable, write_json
 
     device = check_device(arguments.device)
     if device == "auto" or device.endswith(":all"):
         raise Refusal(f"Ceilings are of one device, not of {device}. Give cpu or cuda:0.")
+    if device != "cpu" and arguments.threads is not None:
+        raise Refusal(f"--threads is of a processor, and {device} was given. Leave it away.")
     if arguments.output is not None:
         check_writable(arguments.output)
     only, model = tuple(arguments.only), None
@@ -89,7 +91,8 @@ def run(arguments: argparse.Namespace) -> None:
         )
     who = store.identity(device, model)
     sheet = peaks(model)
-    document = store.document(who, _environment(device), ceilings, missing, sheet)
+    environment = environment_with({} if device == "cpu" else {device: model})
+    document = store.document(who, environment, ceilings, missing, sheet)
     try:
         if arguments.output is not None:
             write_json(arguments.output, document)
@@ -117,12 +120,6 @@ def _check_folder(folder: Path) -> None:
             "folder that exists and may be written, or leave the disk out: --only bandwidth "
             "arithmetic inflate."
         ) from problem
-
-
-def _environment(device: str) -> dict[str, Any]:
-    from .environment import environment
-
-    return environment(device)
 
 
 def _progress(what: str) -> None:

@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distributions, version
@@ -72,6 +73,23 @@ def environment(device: str | None = None) -> dict[str, Any]:
     }
 
 
+def environment_with(models: Mapping[str, str | None]) -> dict[str, Any]:
+    """Of the processor and of GPUs by name; of one that the driver does not show, only its model.
+
+    A container may have a GPU without the driver's management library.
+    """
+    whole = environment("cpu")
+    for device, model in models.items():
+        try:
+            one = environment(device)
+        except Refusal:
+            whole["gpus"][device] = {"model": model}
+            continue
+        whole["gpus"] |= one["gpus"]
+        whole["now"]["gpus"] |= one["now"]["gpus"]
+    return whole
+
+
 def differences(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     """What differs between two environments, such as 'software packages numpy: 1.26 and 2.4'."""
     first, second = _flat(a), _flat(b)
@@ -88,6 +106,12 @@ def load() -> float | None:
         return round(os.getloadavg()[0], 2)
     except (AttributeError, OSError):
         return None
+
+
+def cpu_model() -> str:
+    """As Linux tells it; elsewhere what Python knows."""
+    model = re.search(r"model name\s*:\s*(.+)", _read_cpuinfo())
+    return model[1].strip() if model else platform.processor() or platform.machine()
 
 
 def cpu_mhz() -> float | None:
@@ -122,11 +146,9 @@ def _packages() -> tuple[tuple[str, str], ...]:
 
 
 def _cpu() -> dict[str, Any]:
-    text = _read_cpuinfo()
-    model = re.search(r"model name\s*:\s*(.+)", text)
     policy = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
     return {
-        "model": model[1].strip() if model else platform.processor() or platform.machine(),
+        "model": cpu_model(),
         "processors": available_threads(),
         "of": os.cpu_count(),
         "quota": _quota(),

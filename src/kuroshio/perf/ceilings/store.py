@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import platform
 import re
 import sys
 from collections.abc import Sequence
@@ -16,7 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from ...device.cpu import available_threads
 from ...errors import Refusal
+from ..environment import cpu_model
 from ..json_file import read_json
 from .ceiling import Ceiling, Missing, Peak
 
@@ -49,7 +50,7 @@ def identity(device: str, model: str | None = None) -> Identity:
     names = ("kuroshio", "numba", "numpy") if device == "cpu" else ("kuroshio", "cupy")
     software = {name: found for name in names if (found := _version(name))}
     if device == "cpu":
-        model = _processor()
+        model = f"{cpu_model()}, {available_threads()} processors"
     else:
         software |= _driver()
     return Identity(device, model or "unknown", software)
@@ -163,19 +164,6 @@ def _driver() -> dict[str, str]:
         "driver": str(runtime.driverGetVersion()),
         "runtime": str(runtime.runtimeGetVersion()),
     }
-
-
-def _processor() -> str:
-    """Its model as Linux tells it, with the number of processors that may be used."""
-    from ...device.cpu import available_threads
-
-    name = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-            name = next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
-    except (OSError, StopIteration):  # not Linux, or one that tells of no models
-        pass
-    return f"{name}, {available_threads()} processors"
 
 
 def _slug(text: str) -> str:
