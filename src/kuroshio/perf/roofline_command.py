@@ -52,6 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     from . import roofline_pipeline, roofline_results
+    from .counters.counted import merged
     from .counters.read import read
     from .roofline import judge, roofs
 
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
     for path, _ in files:
         device, found = roofline_results.points(path, device)
         points += found
-    counted = [kernel for name in arguments.counters for kernel in read(Path(name))]
+    counted = merged(kernel for name in arguments.counters for kernel in read(Path(name)))
     points = roofline_results.joined(points, counted, _pairs(arguments.match))
     points = roofline_results.with_shares(points)
     device = _device(device, counted, bool(arguments.ceilings))

@@ -22,35 +22,35 @@ class Counted:
 
 
 def merged(launches: Iterable[Counted]) -> list[Counted]:
-    """A kernel each, in the order of their first launches.
+    """A kernel each, in the order of their first launches, of one file or of several passes.
 
     Bytes and operations are those of the launch with the most: others find data in a cache that
     the one before left there, or leave some for the next. Seconds are their median.
     """
-    by_name: dict[str, list[Counted]] = {}
+    by_name: dict[tuple[str, str], list[Counted]] = {}
     for launch in launches:
-        by_name.setdefault(launch.name, []).append(launch)
+        by_name.setdefault((launch.kind, launch.name), []).append(launch)
     return [_one(same) for same in by_name.values()]
 
 
 def _one(same: list[Counted]) -> Counted:
     nbytes = [each.bytes for each in same if each.bytes is not None]
-    most = max(same, key=lambda each: (each.bytes or 0.0, each.flops or 0.0))
     flops = [each.flops for each in same if each.flops is not None]
+    works = max(same, key=lambda each: each.flops or 0.0)
     seconds = [each.seconds for each in same if each.seconds]
     notes = list(dict.fromkeys(note for each in same for note in each.notes))
     if nbytes and min(nbytes) < 0.95 * max(nbytes):
         notes.append(
-            f"{len(same)} launches moved {min(nbytes):,.0f} to {max(nbytes):,.0f} bytes: the most "
-            "is taken, for caches serve and keep a part in the others"
+            f"{len(nbytes)} launches moved {min(nbytes):,.0f} to {max(nbytes):,.0f} bytes: the "
+            "most is taken, for caches serve and keep a part in the others"
         )
     return Counted(
-        name=most.name,
-        kind=most.kind,
+        name=works.name,
+        kind=works.kind,
         bytes=max(nbytes, default=None),
         flops=max(flops, default=None),
-        operations=most.operations,
+        operations=works.operations,
         seconds=median(seconds) if seconds else None,
-        dispatches=len(same),
+        dispatches=sum(each.dispatches for each in same),
         notes=tuple(notes),
     )
