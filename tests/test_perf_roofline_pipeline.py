@@ -101,6 +101,11 @@ def test_without_roofs_there_is_no_verdict():
 def test_broken_accounts():
     with pytest.raises(Refusal, match="no whole account"):
         pipeline.stages("x", {"seconds": 1.0, "stages": [{"gb_per_s": 1, "busy_seconds": 1}]}, [])
+    for odd in ([5], [stage("read", 1.0, 1.0, -1.0)], [stage("read", float("inf"), 1.0, 1.0)]):
+        with pytest.raises(Refusal, match="no whole account"):
+            pipeline.stages("x", {"seconds": 1.0, "stages": odd}, [])
+    with pytest.raises(Refusal, match="no whole account"):
+        pipeline.stages("x", {"seconds": float("nan"), "stages": []}, [])
     with pytest.raises(Refusal, match="too small"):
         pipeline.stages("x", {"seconds": 1.0, "stages": []}, [])
 

@@ -5,36 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ..messages import printable
+from .output import Output
 
 Facts = dict[str, Any]
 
-_WIDTH_OF_FILES = 200
 _ALL_VECTOR = 256  # registers that ordinary instructions reach on AMD's devices
-
-
-class _Output(Console):
-    """Standard output; where its reader has gone, BrokenPipeError says so to the command line."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
-        if not self.is_terminal:  # nobody's columns to fit into
-            self.width = _WIDTH_OF_FILES
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-    def say(self, text: str) -> None:
-        self.print(printable(text), soft_wrap=not self.is_terminal)
 
 
 def show(kernels: Sequence[Facts]) -> None:
     """One kernel in full; of several a line each, and how to see one in full."""
-    output = _Output()
+    output = Output()
     if len(kernels) == 1:
         _show_one(output, kernels[0])
         return
@@ -45,7 +29,7 @@ def show(kernels: Sequence[Facts]) -> None:
     output.say("For the table of block sizes of one of them: --kernel NAME.")
 
 
-def _show_one(output: _Output, facts: Facts) -> None:
+def _show_one(output: Output, facts: Facts) -> None:
     if facts["kernel"] is not None:
         output.say(f"{facts['kernel']}, of {facts['file']} ({facts['kind']})")
         output.say(_takes(facts))

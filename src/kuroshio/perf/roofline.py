@@ -188,10 +188,12 @@ def judge(point: Point, under: Roofs, level: str | None = None) -> Judgement:
             f"{', '.join(under.bandwidths)}."
         )
     kind, of_roof, roof, most = _against(bandwidth, rate, peak, under, level)
+    if not seconds:
+        roof = "its seconds are not known, so no rate is"
     if bandwidth is not None and _faster(bandwidth, level, under):
         notes.append(
-            f"more than memory gives ({under.best('memory').value:.3g} GB/s): its bytes came from "
-            "a cache, or memory was slower when its ceiling was measured"
+            f"more than memory gives ({short(under.best('memory').value)} GB/s): its bytes came "
+            "from a cache, or memory was slower when its ceiling was measured"
         )
     if of_roof is not None and of_roof > _OVER:
         notes.append(
@@ -208,6 +210,11 @@ def judge(point: Point, under: Roofs, level: str | None = None) -> Judgement:
         declared_intensity=point.flops / point.bytes if point.flops and point.bytes else None,
         ratio=ratio, ratio_says=ratio_says(ratio), notes=tuple(notes),
     )  # fmt: skip
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A rate to be read: 0.215, 12.9, 4,386."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.{digits}g}"
 
 
 def ratio_says(ratio: float | None) -> str:
@@ -243,13 +250,13 @@ def _against(
 ) -> tuple[str, float | None, str, float | None]:
     """Class, share of the roof, the roof in words, what is attainable (Gop/s, or GB/s)."""
     best, least = under.best(level), under.least(level)
-    memory = f"{level} bandwidth ({best.name.removeprefix('memory ')}, {best.value:,.4g} GB/s)"
+    memory = f"{level} bandwidth ({best.name.removeprefix('memory ')}, {short(best.value, 4)} GB/s)"
     if rate is None or peak is None:
         if bandwidth is None:
             return NEITHER, None, "neither bytes nor operations are known", None
         kind = BANDWIDTH_BOUND if bandwidth >= AT_ROOF * least.value else NEITHER
         return kind, bandwidth / best.value, memory, best.value
-    compute = f"{peak.name} ({peak.value:,.4g} Gop/s)"
+    compute = f"{peak.name} ({short(peak.value, 4)} Gop/s)"
     if bandwidth is None or rate / bandwidth * best.value >= peak.value:
         of_roof = rate / peak.value
         if of_roof < AT_ROOF and bandwidth and bandwidth >= AT_ROOF * least.value:

@@ -61,6 +61,8 @@ def run(arguments: argparse.Namespace) -> None:
             "There is nothing to place. Give a result of kuroshio perf bench --json, an account of "
             "kuroshio climatology --json, or --counters CSV."
         )
+    if arguments.threads is not None and arguments.threads < 1:
+        raise Refusal(f"--threads {arguments.threads} is no number of threads; at least 1.")
     files = [(Path(name), roofline_results.document(Path(name))) for name in arguments.results]
     accounts = [pair for pair in files if roofline_pipeline.is_account(pair[1])]
     if accounts:
@@ -100,6 +102,17 @@ def _device(device: str | None, counted: list[Counted], given: bool) -> str | No
 
 def _ceilings(files: list[str], device: str | None) -> tuple[str, list[Ceiling]]:
     """The model and the ceilings, of the files that are of this device, or of those kept."""
+    model, ceilings = _read_ceilings(files, device)
+    for each in ceilings:
+        if not all(1e-9 < value < 1e15 for value in (each.value, each.low, each.high)):
+            raise Refusal(
+                f"The ceiling {each.name} is {each.value} {each.unit} ({each.low} to {each.high}), "
+                "which cannot be. Measure again: kuroshio perf ceilings --save"
+            )
+    return model, ceilings
+
+
+def _read_ceilings(files: list[str], device: str | None) -> tuple[str, list[Ceiling]]:
     from pathlib import Path
 
     from .ceilings import store
@@ -149,13 +162,12 @@ def _show(arguments, judged, under, model: str) -> None:  # type: ignore[no-unty
     import json
     from pathlib import Path
 
-    from rich.console import Console
-
     from . import roofline_text
+    from .output import Output
 
     crew = "" if under.threads is None else f", {under.threads} thread{'s' * (under.threads > 1)}"
     subtitle = f"Roofs as measured on {under.device} ({model}{crew})"
-    if arguments.output:
+    if arguments.output is not None:
         from .roofline_picture import draw
 
         draw(judged, under, Path(arguments.output), "Roofline", subtitle)
@@ -168,24 +180,27 @@ def _show(arguments, judged, under, model: str) -> None:  # type: ignore[no-unty
         }  # fmt: skip
         print(json.dumps(said, indent=1))
         return
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.print(subtitle, soft_wrap=True)
-    if drawn := roofline_text.plot(judged, under, console.width):
-        print(drawn)
-    console.print(roofline_text.table(judged))
+    output = Output()
+    output.say(subtitle)
+    if drawn := roofline_text.plot(judged, under, output.width if output.is_terminal else 80):
+        output.print(drawn, soft_wrap=True)
+    table, left_out = roofline_text.table(judged, output.width)
+    output.print(table)
+    if left_out:
+        output.say(f"In a wider terminal, and with --json, also: {', '.join(left_out)}.")
     for sentence in roofline_text.sentences(judged):
-        console.print(sentence, soft_wrap=not console.is_terminal)
-    if arguments.output:
-        console.print(f"Drawn: {arguments.output}", soft_wrap=True)
+        output.say(sentence)
+    if arguments.output is not None:
+        output.say(f"Drawn: {arguments.output}")
 
 
 def _pipeline(arguments, path, said) -> None:  # type: ignore[no-untyped-def]
     import json
 
-    from rich.console import Console
     from rich.table import Table
 
     from . import roofline_pipeline as pipeline
+    from .output import Output
 
     device = pipeline.device_of(said)
     _, host = _ceilings(arguments.ceilings, "cpu")
@@ -199,7 +214,7 @@ def _pipeline(arguments, path, said) -> None:  # type: ignore[no-untyped-def]
             "verdict": pipeline.verdict(found, wall),
         }, indent=1))  # fmt: skip
         return
-    console = Console(highlight=False, markup=False, emoji=False)
+    output = Output()
     table = Table(title=f"{path}: {wall:.3g} s on {said.get('device')}", title_justify="left")
     table.add_column("stage", overflow="fold")
     for name in ("busy s", "of run", "GB", "GB/s", "roof", "of roof"):
@@ -210,8 +225,8 @@ def _pipeline(arguments, path, said) -> None:  # type: ignore[no-untyped-def]
             roof = f"{each.roof_gb_per_s:.3g}", f"{each.of_roof:.0%}"
         rate = f"{each.gb:.3g}", f"{each.gb_per_s:.3g}"
         table.add_row(each.what, f"{each.busy_s:.3g}", f"{each.share:.0%}", *rate, *roof)
-    console.print(table)
+    output.print(table)
     for each in found:
         roof_text = f"{each.roof}: " if each.roof else ""
-        console.print(f"{each.what}: {roof_text}{each.says}.", soft_wrap=not console.is_terminal)
-    console.print(pipeline.verdict(found, wall), soft_wrap=not console.is_terminal)
+        output.say(f"{each.what}: {roof_text}{each.says}.")
+    output.say(pipeline.verdict(found, wall))

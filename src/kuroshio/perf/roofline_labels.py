@@ -93,6 +93,34 @@ def _points(start: tuple[float, float], stop: tuple[float, float]) -> list[tuple
     ]
 
 
+def marks(circles: Sequence[Circle], letter: float) -> list[Circle | None]:
+    """Where the letter of each circle goes, of so many pixels: None for into it, else beside it.
+
+    circles  in the order in which they are drawn: later ones lie on earlier ones
+    """
+    found: list[Circle | None] = []
+    for i, own in enumerate(circles):
+        if all(_apart(own, other) > other.radius + letter / 2 for other in circles[i + 1 :]):
+            found.append(None)
+            continue
+        taken = [*circles, *(place for place in found if place)]
+        around = [
+            Circle(own.x + reach * math.cos(turn), own.y + reach * math.sin(turn), 0.7 * letter)
+            for reach in (own.radius + letter * step for step in (1.2, 2.4, 3.6))
+            for turn in (math.pi * eighth / 4 for eighth in (3, 5, 1, 7, 2, 6, 4, 0))
+        ]
+
+        def free(place: Circle, taken: Sequence[Circle] = taken) -> float:
+            return min(_apart(place, each) - each.radius - place.radius for each in taken)
+
+        found.append(next((p for p in around if free(p) > 0), max(around, key=free)))
+    return found
+
+
+def _apart(one: Circle, other: Circle) -> float:
+    return math.hypot(one.x - other.x, one.y - other.y)
+
+
 def near(peaks: Sequence[Ceiling]) -> list[list[Ceiling]]:
     """Peaks whose names would lie over each other, together; the highest first."""
     groups: list[list[Ceiling]] = []

@@ -67,11 +67,11 @@ def stages(
 ) -> list[Stage]:
     """Those of the host and those of the device, in the order of the account."""
     try:
-        wall = float(said["seconds"])
+        wall = _positive(said["seconds"])
         threads = int(said.get("threads", 1))
         rows = [_host_stage(row, wall, threads, host) for row in said["stages"]]
         rows += [_device_stage(row, wall, device) for row in said.get("device_stages") or []]
-    except (KeyError, TypeError, ValueError) as problem:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as problem:
         raise Refusal(
             f"{path} is no whole account ({type(problem).__name__}: {problem}). Record it again: "
             "kuroshio climatology SOURCE -o FILE --json > account.json"
@@ -105,22 +105,29 @@ def as_json(each: Stage) -> dict[str, Any]:
 
 
 def _host_stage(row: dict, wall: float, threads: int, host: Sequence[Ceiling]) -> Stage | None:
-    rate, busy = row.get("gb_per_s"), row.get("busy_seconds")
-    if not rate or not busy:
+    if not row.get("gb_per_s") or not row.get("busy_seconds"):
         return None
-    gb = float(rate) * float(row["thread_seconds"])
+    busy, of_threads = _positive(row["busy_seconds"]), _positive(row["thread_seconds"])
+    gb = _positive(row["gb_per_s"]) * of_threads
     # Stages that few threads work at are held to what so many can do.
-    working = min(threads, max(1.0, float(row["thread_seconds"]) / float(busy)))
-    return _stage(row, wall, gb, float(busy), _ROOFS.get(row["stage"], ()), host, working)
+    working = min(threads, max(1.0, of_threads / busy))
+    return _stage(row, wall, gb, busy, _ROOFS.get(row["stage"], ()), host, working)
 
 
 def _device_stage(row: dict, wall: float, device: Sequence[Ceiling]) -> Stage | None:
-    rate, busy = row.get("gb_per_s"), row.get("busy_seconds")
-    if not rate or not busy:
+    if not row.get("gb_per_s") or not row.get("busy_seconds"):
         return None
-    gb = float(rate) * float(busy)
+    busy = _positive(row["busy_seconds"])
+    gb = _positive(row["gb_per_s"]) * busy
     names = _DEVICE_ROOFS.get(row["stage"], ())
-    return _stage(row, wall, gb, float(busy), names, device, None)
+    return _stage(row, wall, gb, busy, names, device, None)
+
+
+def _positive(said: Any) -> float:
+    value = float(said)
+    if not 0 < value < 1e15:
+        raise ValueError(f"{said} cannot be")
+    return value
 
 
 def _stage(
@@ -145,7 +152,7 @@ def _stage(
         crew = "" if roof.threads is None else f", {roof.threads} thread{'s' * (roof.threads > 1)}"
         roof_name = f"{roof.name}{crew}"
     return Stage(
-        stage=row["stage"], what=row["what"], busy_s=busy, share=busy / wall if wall else 0.0,
+        stage=row["stage"], what=row["what"], busy_s=busy, share=busy / wall,
         gb=gb, gb_per_s=rate, roof=roof_name, roof_gb_per_s=roof.value if roof else None,
         of_roof=of_roof, least_s=gb / roof.value if roof else None, says=says,
     )  # fmt: skip

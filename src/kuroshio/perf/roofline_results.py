@@ -13,6 +13,8 @@ from .json_file import read_json
 from .results import Row, load_results
 from .roofline import Point
 
+_SECONDS, _COUNT = (1e-12, 1e12), 1e30  # beyond these a figure is a mistake
+
 
 def document(path: Path) -> dict[str, Any]:
     """A JSON object from a file; Refusal where it is none."""
@@ -116,8 +118,10 @@ def _point(path: Path, row: Row) -> Point:
     try:
         seconds = float(row.time_s["median"])
         nbytes, flops = (None if n is None else float(n) for n in (row.bytes, row.flops))
-        possible = seconds > 0 and all(each is None or each >= 0 for each in (nbytes, flops))
-    except (KeyError, TypeError, ValueError) as problem:
+        possible = _SECONDS[0] < seconds < _SECONDS[1] and all(
+            each is None or each == 0 or 1 <= each < _COUNT for each in (nbytes, flops)
+        )
+    except (KeyError, OverflowError, TypeError, ValueError) as problem:
         raise Refusal(
             f"{path} has a row that cannot be used ({type(problem).__name__}: {problem}). Run the "
             "bench again."

@@ -8,35 +8,19 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
 from ...messages import printable
+from ..output import Output
 from .record import CONFIRMED, NOT_CHECKED, NOT_JUDGED, REFUTED, SECTIONS, Record
 from .sealing import broken
 from .steps import sentence
 
 _COLOURS = {CONFIRMED: "green", REFUTED: "red", NOT_JUDGED: "red"}
-_WIDE, _CELL = 240, 30
+_CELL = 30
 Broken = tuple[str, str]  # a file's name, and why it cannot be read
-
-
-class Output(Console):
-    """Standard output; where its reader has gone, BrokenPipeError says so to the command line."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
-        if not self.is_terminal:  # a line stays a line, for grep
-            self.width = _WIDE
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-    def say(self, text: str) -> None:
-        """A line, wrapped only for a terminal."""
-        self.print(Text(printable(text)), soft_wrap=not self.is_terminal)
 
 
 def as_facts(record: Record) -> dict[str, Any]:
