@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import Refusal
+
+_PIECE = 1 << 20
 
 
 def read_bytes(path: Path, most: int, advice: str) -> bytes:
@@ -14,11 +17,20 @@ def read_bytes(path: Path, most: int, advice: str) -> bytes:
     """
     try:
         with open(path, "rb") as file:
-            data = file.read(most + 1)
+            return read_stream(file, str(path), most, advice)
     except OSError as problem:
         raise Refusal(f"{path} cannot be read: {problem.strerror}. {advice}") from problem
+    except Refusal:
+        raise
     except ValueError as problem:  # a NUL in its name
         raise Refusal(f"{str(path)!r} cannot be read: {problem}. {advice}") from problem
-    if len(data) > most:
-        raise Refusal(f"{path} is larger than {most >> 20} MiB. {advice}")
-    return data
+
+
+def read_stream(file: BinaryIO, name: str, most: int, advice: str) -> bytes:
+    """All that a stream has, of `most` bytes at most; Refusal where there is more."""
+    data = bytearray()
+    while piece := file.read(_PIECE):
+        data += piece
+        if len(data) > most:
+            raise Refusal(f"{name} is larger than {most >> 20} MiB. {advice}")
+    return bytes(data)

@@ -55,8 +55,12 @@ def from_metadata(
 
 
 def architecture_of(target: str) -> str:
-    """gfx90a, of amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack- or hipv4-amdgcn-amd-amdhsa--gfx90a."""
-    return target.rpartition("--")[2].partition(":")[0]
+    """gfx90a, of amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-, hipv4-amdgcn-amd-amdhsa--gfx90a.
+
+    Newer compilers write amdgcn-amd-amdhsa-unknown-gfx90a.
+    """
+    found = re.search(r"-(gfx[\w-]+)", target)
+    return found[1] if found else target
 
 
 def _kernel(entry: Mapping[str, Any], architecture: str | None, waves: int | None) -> Kernel:

@@ -17,6 +17,7 @@ BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 COMPRESSED = b"CCOB"  # a bundle, compressed
 
 _NOTE = (b"AMDGPU", 32)
+_MOST_CODE_OBJECTS = 1000  # of a bundle, one an architecture; they may all be in one place
 
 
 def kernels(code: bytes, architecture: str | None = None) -> list[Kernel]:
@@ -55,6 +56,8 @@ def _of_bundle(bundle: bytes) -> Iterator[Kernel]:
     at = len(BUNDLE)
     (count,) = _unpack("<Q", bundle, at)
     at += 8
+    if count > _MOST_CODE_OBJECTS:
+        raise ValueError(f"it announces {count:,} code objects")
     for _ in range(count):
         begin, size, name_bytes = _unpack("<QQQ", bundle, at)
         at += 24

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from ...device.occupancy import ARCHITECTURES
 from ...errors import Refusal
+from ..whole_file import read_bytes, read_stream
 from . import amd_metadata, amd_remarks, code_object, cubin, ptxas_log, resource_usage
 from .elf import AMDGPU, CUDA, MAGIC, Elf
 from .kernel import Kernel
 
 _FATBIN = b"\x50\xed\x55\xba"
 _BITCODE = b"BC\xc0\xde"
-_LARGEST = 1 << 30
+_LARGEST = 1 << 30  # bytes
 
 KINDS = (
     "AMD's assembly (hipcc -S) and code objects (hipcc --genco), the remarks of "
@@ -56,14 +57,9 @@ def read(path: str, architecture: str | None = None) -> Compiled:
 
 
 def _bytes(path: str) -> bytes:
-    try:
-        if path == "-":
-            return sys.stdin.buffer.read()
-        if Path(path).stat().st_size > _LARGEST:
-            raise Refusal(f"{path} is larger than {_LARGEST >> 30} GiB; compilers' files are not.")
-        return Path(path).read_bytes()
-    except OSError as problem:
-        raise Refusal(f"{path} cannot be read: {problem.strerror}.") from problem
+    if path != "-":
+        return read_bytes(Path(path), _LARGEST, f"Known are {KINDS}.")
+    return read_stream(sys.stdin.buffer, "Standard input", _LARGEST, f"Known are {KINDS}.")
 
 
 _Reader = Callable[[bytes], list[Kernel]]
