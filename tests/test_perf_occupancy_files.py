@@ -11,18 +11,19 @@ import shutil
 import struct
 import subprocess
 import sys
-import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 import compilers
 from kuroshio.device.occupancy import ARCHITECTURES
 from kuroshio.errors import Refusal
-from kuroshio.perf.compiled import amd_metadata, files, resource_usage
+from kuroshio.perf import occupancy_table
+from kuroshio.perf.compiled import resource_usage
 from kuroshio.perf.compiled.files import read
 from kuroshio.perf.compiled.kernel import Kernel
 from kuroshio.perf.occupancy import Takes, row
@@ -255,81 +256,6 @@ def test_cuobjdump_recorded(tmp_path):
     assert "does not tell spilled registers" in found[0].remarks()[0]
 
 
-# And of a program with recursion that was linked: a function that is no kernel, and no stack size.
-LINKED = """
-Fatbin elf code:
-================
-arch = sm_90
-
-Resource usage:
- Common:
-  GLOBAL:0
- Function _Z4deepPKfPfi$3:
-  REG:0 STACK:0 SHARED:0 LOCAL:0 TEXTURE:0 SURFACE:0 SAMPLER:0
- Function recurses:
-  REG:35 STACK:UNKNOWN SHARED:0 LOCAL:0 CONSTANT[0]:548 TEXTURE:0 SURFACE:0 SAMPLER:0
-"""
-
-
-def test_cuobjdump_of_recursion(tmp_path):
-    (tmp_path / "usage").write_text(LINKED)
-    (found,) = read(str(tmp_path / "usage")).kernels
-    assert (found.name, found.registers, found.stack_bytes) == ("recurses", 35, 0)
-    assert "Stack of unknown size" in found.remarks()[0]
-
-
-def test_cuobjdump_of_several_files(tmp_path):
-    """Of a cubin no architecture is printed; that of the file before it is not its."""
-    cubin = PRINTED[PRINTED.rindex("Resource usage:") :]
-    (tmp_path / "usage").write_text(PRINTED + cubin)
-    with pytest.raises(Refusal, match="does not name its architecture"):
-        read(str(tmp_path / "usage"))
-    found = read(str(tmp_path / "usage"), "sm_80").kernels
-    assert [each.architecture for each in found] == ["sm_80", "sm_80", "sm_90", "sm_80"]
-    assert found[-1].shared_bytes == 2048
-
-
-# As nvcc 13.0 -rdc=true -Xptxas -v -Xnvlink -v printed it, for one device.
-RELOCATED = """\
-ptxas info    : 0 bytes gmem
-ptxas info    : Compiling entry function '_Z3tplIdLi1024EEvPT_' for 'sm_90'
-ptxas info    : Function properties for _Z3tplIdLi1024EEvPT_
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 12 registers, used 1 barriers
-ptxas info    : Compile time = 1.071 ms
-ptxas info    : Compiling entry function 'recurses' for 'sm_90'
-ptxas info    : Function properties for recurses
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 24 registers, used 0 barriers
-ptxas info    : Compile time = 1.071 ms
-ptxas info    : Function properties for _Z4deepPKfPfi
-    48 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads
-ptxas info    : Compile time = 2.899 ms
-nvlink warning : Stack size for entry function 'recurses' cannot be statically determined
-nvlink info    : 0 bytes gmem
-nvlink info    : Function properties for 'recurses':
-nvlink info    : used 35 registers, used 0 barriers, 0 stack, 0 bytes smem, 548 bytes cmem[0]
-nvlink info    : Function properties for '_Z3tplIdLi1024EEvPT_':
-nvlink info    : used 12 registers, used 1 barriers, 0 stack, 9216 bytes smem, 536 bytes cmem[0]
-"""
-
-
-def test_what_the_linker_knows_better(tmp_path):
-    (tmp_path / "log").write_text(RELOCATED)
-    shared, recurses = read(str(tmp_path / "log")).kernels
-    assert (shared.registers, shared.shared_bytes, shared.dynamic_stack) == (12, 8192, False)
-    assert (recurses.registers, recurses.shared_bytes, recurses.dynamic_stack) == (35, 0, True)
-    # Of several devices the linker does not say which it speaks of.
-    (tmp_path / "log").write_text(RELOCATED + RELOCATED.replace("sm_90", "sm_80"))
-    found = read(str(tmp_path / "log")).kernels
-    assert [(each.registers, each.shared_bytes) for each in found] == [(12, 0), (24, 0)] * 2
-
-
-def test_a_cubin_that_is_not_linked(nvrtc, tmp_path):
-    (tmp_path / "cubin").write_bytes(nvrtc(KERNELS, "sm_90", ["-rdc=true"]).code)
-    assert set(by_name(tmp_path / "cubin")) == {"wandering", "settled"}
-
-
 def test_a_cubin_with_recursion(made, tmp_path):
     """Linked ones say so with a stack of -1 bytes."""
     whole = made["sm_90", "cubin"].read_bytes()
@@ -346,65 +272,12 @@ def test_a_cubin_with_recursion(made, tmp_path):
     assert not any(each.dynamic_stack for each in by_name(made["sm_90", "cubin"]).values())
 
 
-@pytest.mark.parametrize(
-    "target",
-    ["amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", "hipv4-amdgcn-amd-amdhsa--gfx90a",
-     "amdgcn-amd-amdhsa-unknown-gfx90a", "hip-amdgcn-amd-amdhsa-unknown-gfx90a:xnack+"],
-)  # fmt: skip
-def test_names_of_targets(target):
-    assert amd_metadata.architecture_of(target) == "gfx90a"
-
-
-def announcing(kind: int, count: int, nbytes: int, machine: int = 224) -> bytes:
-    """A small ELF file whose sections all are the whole of it."""
-    head = bytearray(64)
-    head[:6] = b"\x7fELF\x02\x01"
-    struct.pack_into("<H", head, 18, machine)
-    struct.pack_into("<QQ", head, 32, 0, 64)
-    struct.pack_into("<HHHHH", head, 54, 0, 0, 64, count, 0)
-    section = struct.pack("<IIQQQQIIQQ", 0, kind, 0, 0, 1, nbytes - 1, 0, 0, 0, 24)
-    return (bytes(head) + section * count).ljust(nbytes - 1, b"A") + b"\0"
-
-
-@pytest.mark.parametrize(("kind", "machine"), [(1, 224), (7, 224), (2, 190)])
-def test_a_small_file_cannot_fill_memory(tmp_path, kind, machine):
-    """4 MB that announce 4 GB, in sections over one another."""
-    (tmp_path / "elf").write_bytes(announcing(kind, 1000, 4 << 20, machine))
-    tracemalloc.start()
-    try:
-        with pytest.raises(Refusal, match="announces"):
-            read(str(tmp_path / "elf"))
-        assert tracemalloc.get_traced_memory()[1] < 40 << 20
-    finally:
-        tracemalloc.stop()
-
-
-def test_a_name_cannot_fill_memory(tmp_path):
-    """Sections without bytes, each with a name as long as the file."""
-    content = bytearray(announcing(8, 1000, 1 << 20))
-    struct.pack_into("<I", content, 64 + 4, 3)  # and one with the names
-    struct.pack_into("<QQ", content, 64 + 24, 64 * 1001, len(content) - 64 * 1001)
-    (tmp_path / "elf").write_bytes(content)
-    with pytest.raises(Refusal, match="a name in it is cut off"):
-        read(str(tmp_path / "elf"))
-
-
 def test_a_bundle_of_too_much(made, tmp_path):
     whole = made["both", "bundle"].read_bytes()
     begin = len(b"__CLANG_OFFLOAD_BUNDLE__")
     (tmp_path / "bundle").write_bytes(whole[:begin] + struct.pack("<Q", 10**6) + whole[begin + 8 :])
     with pytest.raises(Refusal, match="announces 1,000,000 code objects"):
         read(str(tmp_path / "bundle"))
-
-
-def test_files_without_end(monkeypatch):
-    monkeypatch.setattr(files, "_LARGEST", 1 << 20)
-    with pytest.raises(Refusal, match="larger than 1 MiB"):
-        read("/dev/zero")
-    with open("/dev/zero", "rb") as endless:
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=endless))
-        with pytest.raises(Refusal, match="Standard input is larger than 1 MiB"):
-            read("-")
 
 
 def _cuobjdump() -> list[str]:
@@ -448,6 +321,20 @@ def test_what_a_person_sees_of_a_file(made):
     # The launch bound is the block that is meant.
     assert "gfx90a, block 64: 32 blocks" in one
     assert "__launch_bounds__(64, M)" in one
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 240])
+def test_a_narrow_terminal_shows_the_kernels(made, width):
+    """With what limits them; columns for which there is no room are named."""
+    table, left_out = occupancy_table._overview(kernels_of(made["both", "bundle"]), width)
+    console = Console(width=width, file=io.StringIO())
+    console.print(table)
+    shown = console.file.getvalue()
+    assert shown.count("settled") == shown.count("wandering") == 2
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown
+    assert "limit" in shown
+    assert bool(left_out) == (width < 90)
+    assert not any(name in shown for name in left_out)
 
 
 def test_dynamic_shared_memory_comes_on_top(made):

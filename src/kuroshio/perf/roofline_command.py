@@ -163,7 +163,7 @@ def _show(arguments, judged, under, model: str) -> None:  # type: ignore[no-unty
     from pathlib import Path
 
     from . import roofline_text
-    from .output import Output
+    from .output import Output, left_out_says
 
     crew = "" if under.threads is None else f", {under.threads} thread{'s' * (under.threads > 1)}"
     subtitle = f"Roofs as measured on {under.device} ({model}{crew})"
@@ -187,7 +187,7 @@ def _show(arguments, judged, under, model: str) -> None:  # type: ignore[no-unty
     table, left_out = roofline_text.table(judged, output.width)
     output.print(table)
     if left_out:
-        output.say(f"In a wider terminal, and with --json, also: {', '.join(left_out)}.")
+        output.say(left_out_says(left_out))
     for sentence in roofline_text.sentences(judged):
         output.say(sentence)
     if arguments.output is not None:

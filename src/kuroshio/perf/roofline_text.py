@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..messages import printable
+from .output import fitting
 from .roofline import COMPUTE_BOUND, Judgement, Roofs, short
 from .roofline_axes import Axes, axes, mark, peaks_of, roof_at
 
@@ -76,7 +77,7 @@ def table(judged: Sequence[Judgement], width: int) -> tuple[Table, list[str]]:
     """
     from rich.table import Table
 
-    cells = {
+    cells: dict[str, Sequence[str]] = {
         "of roof": ["" if j.of_roof is None else f"{j.of_roof:.0%}" for j in judged],
         "Gop/s": [_short(j.rate) for j in judged],
         "GB/s": [_short(j.bandwidth) for j in judged],
@@ -88,12 +89,7 @@ def table(judged: Sequence[Judgement], width: int) -> tuple[Table, list[str]]:
         cells["counted"] = [_bytes(j.point.counted_bytes) for j in judged]
         cells["ratio"] = ["" if j.ratio is None else f"{j.ratio:.4g}" for j in judged]
     room = width - len("│   │ ") - _CASE - sum(len(f"{kind} │ ") for kind in (COMPUTE_BOUND, ""))
-    wide = {name: 3 + max(map(len, [name, *column])) for name, column in cells.items()}
-    left_out = []
-    for name in _DISPENSABLE:
-        if name in cells and sum(wide[each] for each in cells) > room:
-            left_out.append(name)
-            del cells[name]
+    cells, left_out = fitting(cells, room, len(" │ "), _DISPENSABLE)
     made = Table()
     made.add_column("")
     made.add_column("case", overflow="fold")

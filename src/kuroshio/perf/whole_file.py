@@ -13,17 +13,17 @@ _PIECE = 1 << 20
 def read_bytes(path: Path, most: int, advice: str) -> bytes:
     """All of a file, or of a pipe or device, of `most` bytes at most.
 
-    Refusal, with the advice, where there is more or it cannot be read.
+    Refusal where it cannot be read, or, with the advice, where there is more.
     """
     try:
         with open(path, "rb") as file:
             return read_stream(file, str(path), most, advice)
     except OSError as problem:
-        raise Refusal(f"{path} cannot be read: {problem.strerror}. {advice}") from problem
+        raise Refusal(f"{path} cannot be read: {problem.strerror}.") from problem
     except Refusal:
         raise
     except ValueError as problem:  # a NUL in its name
-        raise Refusal(f"{str(path)!r} cannot be read: {problem}. {advice}") from problem
+        raise Refusal(f"{str(path)!r} cannot be read: {problem}.") from problem
 
 
 def read_stream(file: BinaryIO, name: str, most: int, advice: str) -> bytes:

@@ -30,7 +30,10 @@ def kernels(code: bytes, architecture: str | None = None) -> list[Kernel]:
             found = message_pack.unpack(content)
             break
     else:
-        raise ValueError("it has no metadata (a note of AMDGPU); older ROCm wrote none like it")
+        raise ValueError(
+            "it has no metadata (a note of AMDGPU), so it is of version 2, or no compiler's: "
+            "compile with -mcode-object-version=3 or later"
+        )
     entries = found.get("amdhsa.kernels") if isinstance(found, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError("its metadata names no kernels")

@@ -91,6 +91,11 @@ def _kind(path: str, data: bytes, architecture: str | None) -> tuple[str, _Reade
         return "the output of cuobjdump -res-usage", lambda _: kernels(text, architecture)
     if "amdhsa.kernels:" in text or ".amdgcn_target" in text:
         return "AMD's assembly", lambda _: amd_metadata.kernels(text)
+    if ".hsa_code_object_version" in text:
+        raise Refusal(
+            f"{path} is AMD's assembly of code objects of version 2, which is not read. Compile "
+            "with -mcode-object-version=3 or later."
+        )
     if ".visible .entry" in text and ".target" in text:
         raise Refusal(
             f"{path} is PTX, which has no registers yet: ptxas gives them. Pass what "
