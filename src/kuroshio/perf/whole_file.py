@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from ..errors import Refusal
 
@@ -26,7 +26,7 @@ def read_bytes(path: Path, most: int, advice: str) -> bytes:
         raise Refusal(f"{str(path)!r} cannot be read: {problem}.") from problem
 
 
-def read_stream(file: BinaryIO, name: str, most: int, advice: str) -> bytes:
+def read_stream(file: IO[bytes], name: str, most: int, advice: str) -> bytes:
     """All that a stream has, of `most` bytes at most; Refusal where there is more."""
     data = bytearray()
     while piece := file.read(_PIECE):

@@ -49,9 +49,13 @@ def print_json(facts: Any) -> None:
 
 def show_trail(records: Sequence[Record], unreadable: Sequence[Broken]) -> None:
     """A line an experiment, failures included."""
-    table = Table()
-    for name in ("no.", "experiment", "predicted", "measured", "verdict", "conclusion"):
-        table.add_column(name, justify="right" if name == "no." else "left")
+    output = Output()
+    gap = 3 if output.width >= 100 else 2 if output.width >= 80 else 1
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+    table.add_column("no.", justify="right")
+    for name in ("experiment", "predicted", "measured", "verdict"):
+        table.add_column(name)
+    table.add_column("conclusion", no_wrap=True)
     for record in records:
         follows = f" (follows {record.follows})" if record.follows else ""
         table.add_row(
@@ -64,7 +68,7 @@ def show_trail(records: Sequence[Record], unreadable: Sequence[Broken]) -> None:
         )
     for name, _ in unreadable:
         table.add_row("", _text(name), "", "", Text("cannot be read", style="red"), "")
-    Output().print(table)
+    output.print(table)
 
 
 def show_record(record: Record) -> None:
