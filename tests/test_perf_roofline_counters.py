@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from kuroshio.errors import Refusal
 from kuroshio.perf.ceilings import store
 from kuroshio.perf.counters import table as counters_table
-from kuroshio.perf.counters.counted import merged
+from kuroshio.perf.counters.counted import Counted, merged
 from kuroshio.perf.counters.read import read
 from kuroshio.perf.counters.table import number
 from kuroshio.perf.roofline import judge, roofs
-from kuroshio.perf.roofline_results import from_counters
+from kuroshio.perf.roofline_results import from_counters, with_shares
 from perf_runs import run_perf
 from test_perf_roofline import ceilings, row, write
 
@@ -290,6 +290,22 @@ def test_a_file_of_powershell(tmp_path):
 def test_separators_of_thousands(value):
     for text in (f"{value}", f"{value:,}", f"{value:,}".replace(",", "\u202f"), f"{value}.0"):
         assert number(Path("x"), "y", text) == value
+
+
+def test_launches_of_other_sizes_do_not_make_the_large_one_quicker(tmp_path):
+    rows = [[i, "k", 10**6, 0, 10**6, 10**6, 0, 10**9] for i in range(2)]
+    rows += [[i, "k", 10, 0, 10, 10, 0, 1000] for i in range(2, 7)]
+    path = table(tmp_path / "pmc.csv", [*AMD, "Start_Timestamp", "End_Timestamp"], *rows)
+    (found,) = read(path)
+    assert (found.bytes, found.seconds, found.dispatches) == (128e6, 1.0, 7)
+    assert found.all_seconds == pytest.approx(2 + 5e-6)
+    assert "5 of 7 launches moved or did less than half" in str(found.notes)
+
+
+def test_kernels_are_as_large_as_all_their_launches():
+    launches = [Counted(name="once", seconds=3.0), *[Counted(name="often", seconds=1.0)] * 9]
+    points = [from_counters(each) for each in merged(launches)]
+    assert [point.share for point in with_shares(points)] == [0.25, 0.75]
 
 
 def test_passes_of_one_kernel_in_several_files(tmp_path, monkeypatch):

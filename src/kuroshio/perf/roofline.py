@@ -59,7 +59,11 @@ class Roofs:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A piece of work: seconds, and bytes and operations as declared and as counted."""
+    """A piece of work: seconds, bytes and operations of one launch, as declared and as counted.
+
+    all_seconds  of all launches; None: there is one
+    share        of the time of all points
+    """
 
     name: str
     seconds: float | None
@@ -68,6 +72,7 @@ class Point:
     operations: str | None = None
     counted_bytes: float | None = None
     counted_flops: float | None = None
+    all_seconds: float | None = None
     share: float = 1.0
     notes: tuple[str, ...] = ()
 
@@ -111,7 +116,8 @@ class Judgement:
         return {
             "name": p.name, "class": self.kind, "of_roof": self.of_roof, "roof": self.roof,
             "level": self.level, "attainable": self.attainable, "gop_per_s": self.rate,
-            "gb_per_s": self.bandwidth, "seconds": p.seconds, "share_of_time": p.share,
+            "gb_per_s": self.bandwidth, "seconds": p.seconds,
+            "seconds_of_all_launches": p.all_seconds, "share_of_time": p.share,
             "declared_bytes": p.bytes, "counted_bytes": p.counted_bytes,
             "counted_to_declared": self.ratio, "counted_to_declared_says": self.ratio_says,
             "declared_operations": p.flops, "counted_operations": p.counted_flops,
@@ -265,6 +271,4 @@ def _against(
         kind = COMPUTE_BOUND if of_roof >= AT_ROOF else NEITHER
         return kind, of_roof, compute, peak.value
     kind = BANDWIDTH_BOUND if bandwidth >= AT_ROOF * least.value else NEITHER
-    if kind == NEITHER and rate >= AT_ROOF * peak.value:
-        return COMPUTE_BOUND, rate / peak.value, compute, peak.value
     return kind, bandwidth / best.value, memory, rate / bandwidth * best.value

@@ -49,8 +49,9 @@ def points(path: Path, device: str | None = None) -> tuple[str, list[Point]]:
 
 def with_shares(found: Sequence[Point]) -> list[Point]:
     """Each with its share of the time of all."""
-    total = sum(point.seconds or 0.0 for point in found)
-    return [replace(p, share=(p.seconds or 0.0) / total if total else 0.0) for p in found]
+    times = [point.all_seconds or point.seconds or 0.0 for point in found]
+    total = sum(times) or 1.0
+    return [replace(point, share=time / total) for point, time in zip(found, times, strict=True)]
 
 
 def joined(
@@ -98,7 +99,7 @@ def from_counters(each: Counted) -> Point:
     """A kernel that only counters know."""
     return Point(
         name=each.name, seconds=each.seconds, counted_bytes=each.bytes, counted_flops=each.flops,
-        operations=each.operations, notes=each.notes,
+        operations=each.operations, all_seconds=each.all_seconds, notes=each.notes,
     )  # fmt: skip
 
 

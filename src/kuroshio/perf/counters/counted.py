@@ -18,6 +18,7 @@ class Counted:
     operations: str | None = None
     seconds: float | None = None
     dispatches: int = 1
+    all_seconds: float | None = None  # of all dispatches; of one they are seconds
     notes: tuple[str, ...] = ()
 
 
@@ -25,7 +26,8 @@ def merged(launches: Iterable[Counted]) -> list[Counted]:
     """A kernel each, in the order of their first launches, of one file or of several passes.
 
     Bytes and operations are those of the launch with the most: others find data in a cache that
-    the one before left there, or leave some for the next. Seconds are their median.
+    the one before left there, or leave some for the next. Seconds are the median of those launches
+    that are of about its size.
     """
     by_name: dict[tuple[str, str], list[Counted]] = {}
     for launch in launches:
@@ -37,9 +39,16 @@ def _one(same: list[Counted]) -> Counted:
     nbytes = [each.bytes for each in same if each.bytes is not None]
     flops = [each.flops for each in same if each.flops is not None]
     works = max(same, key=lambda each: each.flops or 0.0)
-    seconds = [each.seconds for each in same if each.seconds]
+    large = [each for each in same if _about(each.bytes, nbytes) and _about(each.flops, flops)]
+    seconds = [each.seconds for each in large if each.seconds]
+    total = sum(each.all_seconds or each.seconds or 0.0 for each in same)
     notes = list(dict.fromkeys(note for each in same for note in each.notes))
-    if nbytes and min(nbytes) < 0.95 * max(nbytes):
+    if len(large) < len(same):
+        notes.append(
+            f"{len(same) - len(large)} of {len(same)} launches moved or did less than half of that "
+            "and are left out"
+        )
+    elif nbytes and min(nbytes) < 0.95 * max(nbytes):
         notes.append(
             f"{len(nbytes)} launches moved {min(nbytes):,.0f} to {max(nbytes):,.0f} bytes: the "
             "most is taken, for caches serve and keep a part in the others"
@@ -52,5 +61,11 @@ def _one(same: list[Counted]) -> Counted:
         operations=works.operations,
         seconds=median(seconds) if seconds else None,
         dispatches=sum(each.dispatches for each in same),
+        all_seconds=total or None,
         notes=tuple(notes),
     )
+
+
+def _about(one: float | None, all_of_them: list[float]) -> bool:
+    """Whether it is the most of them or not much less."""
+    return one is None or one >= 0.5 * max(all_of_them)

@@ -88,7 +88,8 @@ def table(path: Path, lines: Sequence[str]) -> Table:
         if len(row) != len(header):
             raise Refusal(
                 f"{path}: row {number} has {len(row)} fields and the header {len(header)}, so the "
-                "file is damaged or cut off. Make it again."
+                "file is damaged or cut off, or something else was printed into it (ncu --log-file "
+                "keeps that out). Make it again."
             )
     if not rows:
         raise Refusal(f"{path} has a header and no rows: no kernel was counted. Make it again.")
