@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import zlib
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -12,7 +14,14 @@ from emulator import EmulatedGpu
 from kuroshio.device import cuda
 from kuroshio.perf import ceilings_command
 from kuroshio.perf.ceilings import gpu as ceilings_gpu
-from kuroshio.perf.ceilings import gpu_clock, gpu_library, gpu_several, store
+from kuroshio.perf.ceilings import (
+    gpu_clock,
+    gpu_inflating,
+    gpu_library,
+    gpu_several,
+    libraries,
+    store,
+)
 from kuroshio.perf.ceilings.ceiling import BANDWIDTHS, Ceiling, Missing
 from kuroshio.perf.ceilings.cpu import Effort
 from kuroshio.perf.ceilings.gpu_clock import Sizes
@@ -20,7 +29,7 @@ from kuroshio.perf.ceilings.gpu_program import CHAINS, KERNELS, STEPS, UNROLL, t
 from perf_runs import run_perf
 
 BLOCK = 256
-TINY = Sizes(1 << 20, 1 << 16, 1, 5, Effort(2, 1e-4))
+TINY = Sizes(1 << 20, 1 << 16, 1, 5, Effort(2, 1e-4), streams=2)
 TARGETS = (("nvrtc", "sm_70"), ("nvrtc", "sm_90"), ("hipcc", "gfx906"), ("hipcc", "gfx90a"),
            ("hiprtc", "gfx906"))  # fmt: skip
 OPTIONS = {"nvrtc": ("-std=c++17", "--fmad=false"), "hipcc": ("-std=c++17", "-ffp-contract=off"),
@@ -67,7 +76,8 @@ def test_every_operation_is_there(hipcc):
         "min_max_int32": {"v_min_i32": a_round // 2, "v_max_i32": a_round // 2},
         "min_max_uint16": {"v_pk_min_u16": a_round // 2, "v_pk_max_u16": a_round // 2},
         "popcount_words": {"v_bcnt_u32_b32": a_round},
-        "copy_all": {"global_load_dwordx4": UNROLL, "global_store_dwordx4": UNROLL},
+        "read_once": {"global_load_dwordx4": UNROLL},
+        "copy_all": {"global_load_dwordx4": 1, "global_store_dwordx4": 1},
     }.items():
         body = assembly[assembly.index(f"\n{kernel}:") :]
         body = body[: body.index("s_endpgm")]
@@ -75,15 +85,27 @@ def test_every_operation_is_there(hipcc):
             assert body.count(f"\t{instruction}") == count, (kernel, instruction)
 
 
+def test_everything_is_read(gpu, kernels):
+    """Sums of threads are known: that of each is found where it is wanted."""
+    random = np.random.default_rng()
+    words = random.integers(0, 1 << 32, (3, UNROLL, BLOCK, 4), np.uint32)
+    sums = words.sum(axis=(1, 3), dtype=np.uint32).ravel()
+    array, wanted = gpu.array(words.ravel()), int(random.choice(sums))
+    for each, right in ((wanted, int((sums == wanted).sum())), (sums.max() + np.uint32(1), 0)):
+        found = gpu.zeros((1,), np.uint32)
+        launch(gpu, kernels["read_once"], sums.size, [array, np.uint32(each), found])
+        assert int(fetched(gpu, found)[0]) == right
+
+
 @pytest.mark.parametrize(("passes", "skew"), [(1, 0), (3, 300)])
 @pytest.mark.parametrize("threads", [256, 1024])
-def test_everything_is_read(gpu, kernels, passes, skew, threads):
+def test_everything_is_read_again(gpu, kernels, passes, skew, threads):
     words = np.random.default_rng().integers(0, 1 << 32, 1 << 14, np.uint32)
     items = words.size // 4
     sums = gpu.zeros((64,), np.uint32)
     args = [gpu.array(words), np.int64(items), np.int64(threads), np.int32(passes),
             np.int64(skew), sums]  # fmt: skip
-    launch(gpu, kernels["read_all"], threads, args)
+    launch(gpu, kernels["read_again"], threads, args)
     right = passes * int(words.astype(object).sum()) % (1 << 32)
     assert int(fetched(gpu, sums).astype(object).sum()) % (1 << 32) == right
 
@@ -93,7 +115,7 @@ def test_copies_and_triads_are_right(gpu, kernels):
     items = 3 * BLOCK * UNROLL  # of 16 bytes
     a, b = (random.standard_normal(2 * items) for _ in range(2))
     target = gpu.zeros((2 * items,), np.float64)
-    launch(gpu, kernels["copy_all"], items // UNROLL, [gpu.array(a), target])
+    launch(gpu, kernels["copy_all"], items, [gpu.array(a), target])
     assert (fetched(gpu, target) == a).all()
     given = [gpu.array(a), gpu.array(b), target, np.float64(4)]
     launch(gpu, kernels["triad_all"], items // UNROLL, given)
@@ -169,12 +191,12 @@ def test_a_whole_device_is_measured():
 @pytest.fixture
 def as_cuda(monkeypatch):
     """`--device cuda:0` is an emulated device, called so, with a tiny amount of work."""
-    device = EmulatedGpu()
+    device = EmulatedGpu(inflating="yes")
     device.name, device.model = "cuda:0", "NVIDIA A100-SXM4-80GB"
     monkeypatch.setattr(cuda, "by_name", lambda name: device)
     monkeypatch.setattr(cuda, "count", lambda: 1)
     monkeypatch.setattr(gpu_library, "l2_bytes", lambda name: 1 << 18)
-    monkeypatch.setattr(gpu_library, "find_spec", lambda name: None)
+    monkeypatch.setattr(libraries, "find_spec", lambda name: None)
     monkeypatch.setattr(gpu_clock, "Sizes", lambda **_: TINY)
     monkeypatch.setattr(ceilings_command, "_environment", lambda device: {"now": {}})
     return device
@@ -190,6 +212,7 @@ def test_the_command_on_a_device(as_cuda, tmp_path, monkeypatch):
     assert "Not measured: peer copy and all-reduce: there is one device" in done.out
     said, found = store.saved("cuda:0", as_cuda.model)
     assert said["device"] == "cuda:0"
+    assert gpu_inflating.NAME in {each.name for each in found}
     assert {each.unit for each in found} == {"GB/s", "Gop/s", "us"}
     peaks = {peak["name"] for peak in said["data_sheet_peaks"]}
     assert peaks == {*BANDWIDTHS, "float64 fma", "float32 fma", "matrix float16", "matrix bfloat16"}
@@ -215,7 +238,7 @@ def test_a_device_without_memory_says_so():
 
 
 def test_a_library_that_is_not_there_is_missing(monkeypatch):
-    monkeypatch.setattr(gpu_library, "find_spec", lambda name: None)
+    monkeypatch.setattr(libraries, "find_spec", lambda name: None)
     found = list(gpu_library.matrices("cuda:0", TINY.effort))
     assert [each.name for each in found] == ["matrix float16", "matrix bfloat16"]
     assert all("CuPy is not installed; PyTorch is not installed" in each.why for each in found)
@@ -225,11 +248,35 @@ def test_a_library_that_fails_says_how(monkeypatch):
     def fails(*_):
         raise RuntimeError("no such function")
 
-    monkeypatch.setattr(gpu_library, "find_spec", lambda name: name == "cupy" or None)
+    monkeypatch.setattr(libraries, "find_spec", lambda name: name == "cupy" or None)
     monkeypatch.setattr(gpu_library, "_by_cupy", fails)
     (found, _) = gpu_library.matrices("cuda:0", TINY.effort)
     assert isinstance(found, Missing)
     assert "no such function" in found.why
+
+
+def inflated(sizes=TINY, **emulated):
+    gpu = EmulatedGpu(**{"inflating": "yes", **emulated})
+    with gpu.use():
+        (found,) = gpu_inflating.inflate(gpu, gpu.stream(), sizes)
+    return found
+
+
+def test_inflating():
+    found = inflated(TINY._replace(streams=3))
+    assert (found.name, found.unit, found.n) == (gpu_inflating.NAME, "GB/s", 2)
+    assert "of 3 streams" in found.how
+
+
+def test_inflating_without_a_library_or_memory():
+    assert "kuroshio[nvcomp]" in inflated(inflating="").why
+    assert "bytes of its memory" in inflated(memory_bytes=1 << 20).why
+
+
+def test_inflating_what_comes_out_wrong(monkeypatch):
+    wrong = SimpleNamespace(DEFLATED=8, MAX_WBITS=15, compressobj=lambda *_: zlib.compressobj())
+    monkeypatch.setattr(gpu_inflating, "zlib", wrong)  # with a header, which raw streams lack
+    assert "not what went in" in inflated(TINY._replace(streams=1)).why
 
 
 def test_matrix_products_are_checked():
@@ -306,7 +353,8 @@ def test_copies_between_devices(direct):
     assert ("through the host" in rates[0].how) != direct
 
 
-def test_all_reduce():
+def test_all_reduce(monkeypatch):
+    monkeypatch.setattr(libraries, "find_spec", lambda name: name == "cupy" or None)
     fake = several_devices()
     found = [e for e in gpu_several.all_reduce(fake, [0, 1, 2], TINY.effort) if e.unit == "GB/s"]
     assert [each.message_bytes for each in found] == list(gpu_several.MESSAGES)
@@ -315,3 +363,24 @@ def test_all_reduce():
     assert len(counts) % 3 == 0
     (missing,) = gpu_several.all_reduce(several_devices(nccl=False), [0, 1], TINY.effort)
     assert isinstance(missing, Missing)
+    assert "it has no NCCL here; PyTorch is not installed" in missing.why
+
+
+def test_all_reduce_by_pytorch_where_cupy_has_no_nccl(monkeypatch):
+    counts: list[list[int]] = []
+    torch = SimpleNamespace(
+        zeros=lambda count, device: np.zeros(count, np.float32),
+        cuda=SimpleNamespace(synchronize=lambda number: None),
+    )
+    nccl = SimpleNamespace(
+        is_available=lambda buffers: True,
+        all_reduce=lambda buffers: counts.append([each.size for each in buffers]),
+    )
+    monkeypatch.setattr(libraries, "find_spec", lambda name: True)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "torch.cuda.nccl", nccl)
+    found = list(gpu_several.all_reduce(several_devices(nccl=False), [0, 1], TINY.effort))
+    assert {each.message_bytes for each in found} == set(gpu_several.MESSAGES)
+    assert all(each.how.startswith("PyTorch: ") for each in found)
+    assert {each[0] for each in counts} == {1, *(n // 4 for n in gpu_several.MESSAGES)}
+    assert all(one == other for one, other in counts)
