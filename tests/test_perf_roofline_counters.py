@@ -20,7 +20,8 @@ from kuroshio.perf.counters.table import number
 from kuroshio.perf.roofline import judge, roofs
 from kuroshio.perf.roofline_results import from_counters, with_shares
 from perf_runs import run_perf
-from test_perf_roofline import ceilings, row, write
+from test_perf_roofline import ceilings
+from test_perf_roofline_command import row, write
 
 DECLARED = 16_777_216  # bytes of vcopy: 1,048,576 doubles there and back
 

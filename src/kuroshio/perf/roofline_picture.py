@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import Refusal
+from ..messages import printable
 from .roofline import BANDWIDTH_BOUND, COMPUTE_BOUND, Judgement, Roofs, short
 from .roofline_axes import axes, mark, peaks_of
 from .roofline_labels import FONT, Circle, Line, label, marks, near
@@ -144,7 +145,7 @@ def _legend(figure, judged: Sequence[Judgement]) -> None:  # type: ignore[no-unt
         y = top - row * step
         bold = {"fontsize": 10 if roomy else 9, "fontweight": "bold", "color": _colour(each)}
         figure.text(0.672, y, mark(number), va="top", **bold)
-        name = _clipped(each.point.name, 34 if roomy else 24)
+        name = _clipped(printable(each.point.name), 34 if roomy else 24)
         figure.text(0.694, y, name, fontsize=9.5 if roomy else 8.5, va="top", parse_math=False)
         of_roof = "" if each.of_roof is None else f"{each.of_roof:.0%}"
         if not roomy:
