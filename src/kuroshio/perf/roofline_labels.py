@@ -44,7 +44,7 @@ def label(
     least = min(letter, room)
     places = [
         (least + (room - least) * step / _STEPS, aside * letter)
-        for aside in (0.0, 1.1, -1.1, 1.8)
+        for aside in (0.0, 1.1, -1.1)  # farther off it would seem another line's
         for step in range(_STEPS + 1)
     ]
 

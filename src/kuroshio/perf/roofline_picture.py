@@ -149,8 +149,8 @@ def _legend(figure, judged: Sequence[Judgement]) -> None:  # type: ignore[no-unt
         figure.text(0.694, y, name, fontsize=9.5 if roomy else 8.5, va="top", parse_math=False)
         of_roof = "" if each.of_roof is None else f"{each.of_roof:.0%}"
         if not roomy:
-            shares = f"{of_roof}{'' if each.intensity and each.rate else '*'}"
-            for x, text in ((0.91, shares), (0.975, f"{each.point.share:.0%}")):
+            roof = of_roof if each.intensity and each.rate else f"({of_roof})"
+            for x, text in ((0.91, roof), (0.975, f"{each.point.share:.0%}")):
                 figure.text(x, y, text, fontsize=8.5, color="0.4", ha="right", va="top")
             continue
         said = [each.kind]
@@ -161,17 +161,18 @@ def _legend(figure, judged: Sequence[Judgement]) -> None:  # type: ignore[no-unt
     if not roomy:
         for x, text in ((0.91, "of roof"), (0.975, "of time")):
             figure.text(x, top + 0.012, text, fontsize=8, color="0.4", ha="right", va="bottom")
-    below = ["area: share of time"]
+    area, rest = "area: share of time", []
     if any(each.ratio is not None for each in judged):
-        below.append("hollow: declared bytes, full: counted")
+        area += "; hollow: declared bytes, full: counted"
     if not roomy and not all(each.intensity and each.rate for _, each in listed):
-        below.append("*: not drawn")
+        rest.append("in brackets: not drawn")
     if len(judged) > len(listed):
-        below.append(f"{len(judged) - len(listed)} of less time are not listed")
-    figure.text(0.672, 0.03, "; ".join(below), fontsize=8, color="0.4", va="bottom")
+        rest.append(f"{len(judged) - len(listed)} of less time are not listed")
+    for y, text in ((0.047, area), (0.02, "; ".join(rest))):
+        figure.text(0.672, y, text, fontsize=8, color="0.4", va="bottom")
     x = 0.672
     for kind in dict.fromkeys(each.kind for each in judged):
-        figure.text(x, 0.06, f"\N{BLACK CIRCLE} {kind}", fontsize=8.5, va="bottom",
+        figure.text(x, 0.075, f"\N{BLACK CIRCLE} {kind}", fontsize=8.5, va="bottom",
                     color=_COLOURS.get(kind, _NEITHER))  # fmt: skip
         x += 0.02 + 0.0068 * len(kind)
 
