@@ -42,9 +42,11 @@ def label(
     wide = len(text) * _LETTER * letter
     room = max(length - wide, 0.0)
     least = min(letter, room)
+    # Farther off it would seem another slope's.
+    asides = (0.0, 1.1, -1.1, 1.8) if y0 == y1 else (0.0, 1.1, -1.1)
     places = [
         (least + (room - least) * step / _STEPS, aside * letter)
-        for aside in (0.0, 1.1, -1.1)  # farther off it would seem another line's
+        for aside in asides
         for step in range(_STEPS + 1)
     ]
 
