@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import json
 import math
@@ -157,6 +158,20 @@ def test_names_in_the_picture(measured, count):
     assert ("15 of less time are not listed" in comments) == (count == 45)
     shown = [name for name in names if f"<!-- {name} " in comments]
     assert len(shown) == min(count, 30)
+
+
+def test_a_picture_where_nothing_can_be_written(measured, monkeypatch):
+    """A read-only file system refuses to remove, too, what is not there."""
+    pytest.importorskip("matplotlib")
+
+    def refused(*arguments, **more):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", refused)
+    monkeypatch.setattr(Path, "unlink", refused)
+    done = run_perf("roofline", measured / "results.json", "-o", measured / "x.png")
+    assert done.status == 2
+    assert "x.png cannot be written: Read-only file system." in done.err
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])

@@ -103,6 +103,13 @@ def test_without_roofs_there_is_no_verdict():
     assert "None of its stages" in pipeline.verdict(found, 10.0)
 
 
+def test_a_roof_that_the_run_was_above_promises_nothing():
+    account = {"seconds": 8.0, "threads": 4, "stages": [stage("inflate", 32.0, 8.0, 2.0)]}
+    said = pipeline.verdict(pipeline.stages("x", account, HOST), 8.0)
+    assert "Measure the ceilings again" in said
+    assert "instead of" not in said
+
+
 def test_broken_accounts():
     with pytest.raises(Refusal, match="no whole account"):
         pipeline.stages("x", {"seconds": 1.0, "stages": [{"gb_per_s": 1, "busy_seconds": 1}]}, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Sequence
@@ -70,7 +71,8 @@ def draw(judged: Sequence[Judgement], under: Roofs, path: Path, title: str, subt
     except OSError as problem:
         raise Refusal(f"{path} cannot be written: {problem.strerror}.") from problem
     finally:
-        new.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not there, or nothing can be written there
+            new.unlink()
 
 
 def _roofs(plot, shown, under: Roofs, circles: list[Circle]) -> None:  # type: ignore[no-untyped-def]

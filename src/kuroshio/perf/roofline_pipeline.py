@@ -95,6 +95,12 @@ def verdict(found: Sequence[Stage], wall_s: float) -> str:
     least = tight.least_s or 0.0
     if least <= 0:
         return "Its bytes take no time worth mention at these roofs."
+    if least >= wall_s:
+        return (
+            f"The lowest roof is that of {tight.what} ({tight.roof}), but its bytes would take "
+            f"{least:.3g} s there and the whole run took {wall_s:.3g} s: this roof was measured "
+            "under load, or with other data. Measure the ceilings again."
+        )
     return (
         f"The lowest roof is that of {tight.what} ({tight.roof}): if all else were hidden behind "
         f"it, the run would take {least:.3g} s instead of {wall_s:.3g} s."
