@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ import compilers
 from kuroshio.errors import Refusal
 from kuroshio.perf.compiled import amd_metadata
 from kuroshio.perf.compiled.files import read
-from test_perf_occupancy_files import KERNELS, PRINTED, by_name
+from test_perf_occupancy_files import KERNELS, PRINTED, REMARKS, by_name
 
 # And of a program with recursion that was linked: a function that is no kernel, and no stack size.
 LINKED = """
@@ -86,6 +87,38 @@ def test_what_the_linker_knows_better(tmp_path):
 def test_a_cubin_that_is_not_linked(nvrtc, tmp_path):
     (tmp_path / "cubin").write_bytes(nvrtc(KERNELS, "sm_90", ["-rdc=true"]).code)
     assert set(by_name(tmp_path / "cubin")) == {"wandering", "settled"}
+
+
+def remarks(tmp_path, *options: str) -> Path:
+    """What hipcc says of KERNELS."""
+    source, out = tmp_path / "kernels.hip", tmp_path / "remarks"
+    source.write_text(KERNELS)
+    with open(out, "wb") as file:
+        subprocess.run(
+            [compilers.hipcc_command(), "-c", "-O3", REMARKS, *options, "-x", "hip", source, "-o",
+             tmp_path / "object", "-include", "hip/hip_runtime.h",
+             "-Wno-unused-command-line-argument"],
+            env=os.environ | {"HIP_PLATFORM": "amd"}, check=True, stderr=file,
+        )  # fmt: skip
+    return out
+
+
+def test_remarks_in_colour(hipcc, tmp_path):
+    """As builds have them whose output is shown to people."""
+    plain = by_name(remarks(tmp_path, "--offload-arch=gfx906"), "gfx906")
+    coloured = remarks(tmp_path, "--offload-arch=gfx906", "-fcolor-diagnostics")
+    assert b"\x1b[" in coloured.read_bytes()
+    assert by_name(coloured, "gfx906") == plain
+    assert set(plain) == {"wandering", "settled"}
+
+
+def test_remarks_of_two_architectures_are_not_taken_for_one(hipcc, tmp_path):
+    both = remarks(tmp_path, "--offload-arch=gfx906", "--offload-arch=gfx90a")
+    with pytest.raises(Refusal, match="of several architectures"):
+        read(str(both), "gfx906")
+    one = remarks(tmp_path, "--offload-arch=gfx906")
+    one.write_text(one.read_text() * 2)  # the same code in two files
+    assert len(read(str(one), "gfx906").kernels) == 2
 
 
 @pytest.mark.parametrize("form", ["-S", "-c"])

@@ -93,8 +93,6 @@ def verdict(found: Sequence[Stage], wall_s: float) -> str:
         return "None of its stages has a measured roof."
     tight = max(bounded, key=lambda each: each.least_s or 0.0)
     least = tight.least_s or 0.0
-    if least <= 0:
-        return "Its bytes take no time worth mention at these roofs."
     if least >= wall_s:
         return (
             f"The lowest roof is that of {tight.what} ({tight.roof}), but its bytes would take "

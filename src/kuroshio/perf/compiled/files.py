@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from .kernel import Kernel
 
 _FATBIN = b"\x50\xed\x55\xba"
 _BITCODE = b"BC\xc0\xde"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")  # compilers write them into files where they are told to
 _LARGEST = 1 << 30  # bytes
 
 KINDS = (
@@ -81,7 +83,7 @@ def _kind(path: str, data: bytes, architecture: str | None) -> tuple[str, _Reade
         raise Refusal(_fatbin(path))
     if data.startswith(_BITCODE):
         raise Refusal(f"{path} is LLVM's bitcode, which has no registers yet. Known are {KINDS}.")
-    text = data.decode(errors="replace")
+    text = _COLOUR.sub("", data.decode(errors="replace"))
     if amd_remarks.MARK in text:
         return "remarks of hipcc", lambda _: _remarks(path, text, architecture)
     if ptxas_log.MARK in text:
