@@ -89,6 +89,25 @@ def test_a_cubin_that_is_not_linked(nvrtc, tmp_path):
     assert set(by_name(tmp_path / "cubin")) == {"wandering", "settled"}
 
 
+def test_assembly_of_two_architectures(hipcc, tmp_path):
+    """hipcc -S writes it, one after the other."""
+    parts = {arch: hipcc(KERNELS, arch) for arch in ("gfx906", "gfx90a")}
+    both = b"\n".join(part.code for part in parts.values())
+    (tmp_path / "both.s").write_bytes(both)
+    found = {(k.architecture, k.name): k for k in read(str(tmp_path / "both.s")).kernels}
+    assert found == {
+        (arch, name): kernel
+        for arch, part in parts.items()
+        for name, kernel in part.kernels.items()
+    }
+    (tmp_path / "both.s").write_bytes(both[: both.rindex(b"amdhsa.version")])
+    with pytest.raises(Refusal, match="in the middle of its kernels' metadata"):
+        read(str(tmp_path / "both.s"))
+    (tmp_path / "both.s").write_bytes(both[: both.rindex(b"amdhsa.kernels")])
+    with pytest.raises(Refusal, match="before the metadata"):
+        read(str(tmp_path / "both.s"))
+
+
 def remarks(tmp_path, *options: str) -> Path:
     """What hipcc says of KERNELS."""
     source, out = tmp_path / "kernels.hip", tmp_path / "remarks"
