@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from emulator import EmulatedGpu
 from kuroshio.device import cuda
 from kuroshio.perf import ceilings_command
 from kuroshio.perf.ceilings import gpu as ceilings_gpu
-from kuroshio.perf.ceilings import gpu_clock, gpu_library, gpu_several, store
+from kuroshio.perf.ceilings import gpu_clock, gpu_library, gpu_several, libraries, store
 from kuroshio.perf.ceilings.ceiling import BANDWIDTHS, Ceiling, Missing
 from kuroshio.perf.ceilings.cpu import Effort
 from kuroshio.perf.ceilings.gpu_clock import Sizes
@@ -67,7 +68,8 @@ def test_every_operation_is_there(hipcc):
         "min_max_int32": {"v_min_i32": a_round // 2, "v_max_i32": a_round // 2},
         "min_max_uint16": {"v_pk_min_u16": a_round // 2, "v_pk_max_u16": a_round // 2},
         "popcount_words": {"v_bcnt_u32_b32": a_round},
-        "copy_all": {"global_load_dwordx4": UNROLL, "global_store_dwordx4": UNROLL},
+        "read_once": {"global_load_dwordx4": UNROLL},
+        "copy_all": {"global_load_dwordx4": 1, "global_store_dwordx4": 1},
     }.items():
         body = assembly[assembly.index(f"\n{kernel}:") :]
         body = body[: body.index("s_endpgm")]
@@ -75,15 +77,27 @@ def test_every_operation_is_there(hipcc):
             assert body.count(f"\t{instruction}") == count, (kernel, instruction)
 
 
+def test_everything_is_read(gpu, kernels):
+    """Sums of threads are known: that of each is found where it is wanted."""
+    random = np.random.default_rng()
+    words = random.integers(0, 1 << 32, (3, UNROLL, BLOCK, 4), np.uint32)
+    sums = words.sum(axis=(1, 3), dtype=np.uint32).ravel()
+    array, wanted = gpu.array(words.ravel()), int(random.choice(sums))
+    for each, right in ((wanted, int((sums == wanted).sum())), (sums.max() + np.uint32(1), 0)):
+        found = gpu.zeros((1,), np.uint32)
+        launch(gpu, kernels["read_once"], sums.size, [array, np.uint32(each), found])
+        assert int(fetched(gpu, found)[0]) == right
+
+
 @pytest.mark.parametrize(("passes", "skew"), [(1, 0), (3, 300)])
 @pytest.mark.parametrize("threads", [256, 1024])
-def test_everything_is_read(gpu, kernels, passes, skew, threads):
+def test_everything_is_read_again(gpu, kernels, passes, skew, threads):
     words = np.random.default_rng().integers(0, 1 << 32, 1 << 14, np.uint32)
     items = words.size // 4
     sums = gpu.zeros((64,), np.uint32)
     args = [gpu.array(words), np.int64(items), np.int64(threads), np.int32(passes),
             np.int64(skew), sums]  # fmt: skip
-    launch(gpu, kernels["read_all"], threads, args)
+    launch(gpu, kernels["read_again"], threads, args)
     right = passes * int(words.astype(object).sum()) % (1 << 32)
     assert int(fetched(gpu, sums).astype(object).sum()) % (1 << 32) == right
 
@@ -93,7 +107,7 @@ def test_copies_and_triads_are_right(gpu, kernels):
     items = 3 * BLOCK * UNROLL  # of 16 bytes
     a, b = (random.standard_normal(2 * items) for _ in range(2))
     target = gpu.zeros((2 * items,), np.float64)
-    launch(gpu, kernels["copy_all"], items // UNROLL, [gpu.array(a), target])
+    launch(gpu, kernels["copy_all"], items, [gpu.array(a), target])
     assert (fetched(gpu, target) == a).all()
     given = [gpu.array(a), gpu.array(b), target, np.float64(4)]
     launch(gpu, kernels["triad_all"], items // UNROLL, given)
@@ -174,7 +188,7 @@ def as_cuda(monkeypatch):
     monkeypatch.setattr(cuda, "by_name", lambda name: device)
     monkeypatch.setattr(cuda, "count", lambda: 1)
     monkeypatch.setattr(gpu_library, "l2_bytes", lambda name: 1 << 18)
-    monkeypatch.setattr(gpu_library, "find_spec", lambda name: None)
+    monkeypatch.setattr(libraries, "find_spec", lambda name: None)
     monkeypatch.setattr(gpu_clock, "Sizes", lambda **_: TINY)
     monkeypatch.setattr(ceilings_command, "_environment", lambda device: {"now": {}})
     return device
@@ -215,7 +229,7 @@ def test_a_device_without_memory_says_so():
 
 
 def test_a_library_that_is_not_there_is_missing(monkeypatch):
-    monkeypatch.setattr(gpu_library, "find_spec", lambda name: None)
+    monkeypatch.setattr(libraries, "find_spec", lambda name: None)
     found = list(gpu_library.matrices("cuda:0", TINY.effort))
     assert [each.name for each in found] == ["matrix float16", "matrix bfloat16"]
     assert all("CuPy is not installed; PyTorch is not installed" in each.why for each in found)
@@ -225,7 +239,7 @@ def test_a_library_that_fails_says_how(monkeypatch):
     def fails(*_):
         raise RuntimeError("no such function")
 
-    monkeypatch.setattr(gpu_library, "find_spec", lambda name: name == "cupy" or None)
+    monkeypatch.setattr(libraries, "find_spec", lambda name: name == "cupy" or None)
     monkeypatch.setattr(gpu_library, "_by_cupy", fails)
     (found, _) = gpu_library.matrices("cuda:0", TINY.effort)
     assert isinstance(found, Missing)
@@ -306,7 +320,8 @@ def test_copies_between_devices(direct):
     assert ("through the host" in rates[0].how) != direct
 
 
-def test_all_reduce():
+def test_all_reduce(monkeypatch):
+    monkeypatch.setattr(libraries, "find_spec", lambda name: name == "cupy" or None)
     fake = several_devices()
     found = [e for e in gpu_several.all_reduce(fake, [0, 1, 2], TINY.effort) if e.unit == "GB/s"]
     assert [each.message_bytes for each in found] == list(gpu_several.MESSAGES)
@@ -315,3 +330,24 @@ def test_all_reduce():
     assert len(counts) % 3 == 0
     (missing,) = gpu_several.all_reduce(several_devices(nccl=False), [0, 1], TINY.effort)
     assert isinstance(missing, Missing)
+    assert "it has no NCCL here; PyTorch is not installed" in missing.why
+
+
+def test_all_reduce_by_pytorch_where_cupy_has_no_nccl(monkeypatch):
+    counts: list[list[int]] = []
+    torch = SimpleNamespace(
+        zeros=lambda count, device: np.zeros(count, np.float32),
+        cuda=SimpleNamespace(synchronize=lambda number: None),
+    )
+    nccl = SimpleNamespace(
+        is_available=lambda buffers: True,
+        all_reduce=lambda buffers: counts.append([each.size for each in buffers]),
+    )
+    monkeypatch.setattr(libraries, "find_spec", lambda name: True)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "torch.cuda.nccl", nccl)
+    found = list(gpu_several.all_reduce(several_devices(nccl=False), [0, 1], TINY.effort))
+    assert {each.message_bytes for each in found} == set(gpu_several.MESSAGES)
+    assert all(each.how.startswith("PyTorch: ") for each in found)
+    assert {each[0] for each in counts} == {1, *(n // 4 for n in gpu_several.MESSAGES)}
+    assert all(one == other for one, other in counts)

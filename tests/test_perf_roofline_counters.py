@@ -163,10 +163,30 @@ def test_ncu_raw_page(tmp_path):
     assert found.dispatches == 2
 
 
+def test_ncu_with_the_words_of_the_program_between(tmp_path):
+    rows = ['"ID","Kernel Name","dram__bytes.sum"', '"","","byte"', '"0","k","5"', '"1","m","6"']
+    path = tmp_path / "ncu.csv"
+    path.write_text("\n".join([*rows[:3], "step 1, of 2", rows[3], "", "done", ""]))
+    assert [(each.name, each.bytes) for each in read(path)] == [("k", 5), ("m", 6)]
+
+
 def test_ncu_fused_ones_that_are_doubled_already(tmp_path):
     head = [*NCU[:8], "derived__smsp__sass_thread_inst_executed_op_ffma_pred_on_x2"]
     path = table(tmp_path / "ncu.csv", head, UNITS[:9], [0, 7, "k", 1, 1, 1, 5, 5, 200])
     assert read(path)[0].flops == 210
+
+
+@pytest.mark.parametrize(
+    ("warps", "flops", "operations"), [(10, 320, "int32 min/max"), (6, 210, "float32 fma")]
+)
+def test_ncu_integers_count_where_they_are_more(tmp_path, warps, flops, operations):
+    head = [*NCU[:9], "smsp__inst_executed_pipe_alu.sum"]
+    path = table(
+        tmp_path / "ncu.csv", head, [*UNITS[:9], "inst"], [0, 7, "k", 1, 1, 1, 5, 5, 100, warps]
+    )
+    (found,) = read(path)
+    assert (found.flops, found.operations) == (flops, operations)
+    assert any("ALU pipe" in note for note in found.notes) == (operations == "int32 min/max")
 
 
 def test_ncu_row_by_metric(tmp_path):

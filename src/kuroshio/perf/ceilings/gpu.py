@@ -53,27 +53,23 @@ def all_threads(gpu: Gpu) -> int:
 
 def memory(gpu, kernels, clock, sizes, only) -> Iterator[Ceiling | Missing]:  # type: ignore[no-untyped-def]
     """Read, copy and triad of arrays far larger than any cache."""
-    nbytes = _power_of_two(min(sizes.memory_bytes, gpu.free_bytes() // 4))
-    items = nbytes // _FOUR
-    least = BLOCK * UNROLL
-    if items < least:
+    stretch = BLOCK * UNROLL
+    items = min(sizes.memory_bytes, gpu.free_bytes() // 4) // _FOUR // stretch * stretch
+    if not items:
         yield Missing("memory bandwidth", f"only {gpu.free_bytes():,} bytes of its memory are free")
         return
     if not any(wanted(name, only) for name in BANDWIDTHS):
         return
+    nbytes = items * _FOUR
     a, b, c = (gpu.zeros((nbytes,), np.uint8) for _ in range(3))
-    sums = gpu.zeros((64,), np.uint32)
-    threads = min(_power_of_two(all_threads(gpu)), items // UNROLL)
-    blocks = items // least
-    reading = [a, np.int64(items), np.int64(threads), np.int32(1), np.int64(0), sums]
-    for name, arrays, launch in (
-        (BANDWIDTHS[0], 1,
-         lambda: kernels["read_all"](clock.stream, threads // BLOCK, BLOCK, reading)),
-        (BANDWIDTHS[1], 2, lambda: kernels["copy_all"](clock.stream, blocks, BLOCK, [a, b])),
-        (BANDWIDTHS[2], 3,
-         lambda: kernels["triad_all"](clock.stream, blocks, BLOCK, [a, b, c, np.float64(2)])),
+    found = gpu.zeros((1,), np.uint32)
+    for name, arrays, kernel, blocks, given in (
+        (BANDWIDTHS[0], 1, "read_once", items // stretch, [a, np.uint32(1), found]),
+        (BANDWIDTHS[1], 2, "copy_all", items // BLOCK, [a, b]),
+        (BANDWIDTHS[2], 3, "triad_all", items // stretch, [a, b, c, np.float64(2)]),
     ):  # fmt: skip
         if wanted(name, only):
+            launch = partial(kernels[kernel], clock.stream, blocks, BLOCK, given)
             samples = [1e-9 * arrays * nbytes / s for s in clock.on_device(launch)]
             how = f"{arrays} array{'s' if arrays > 1 else ''} of {nbytes >> 20} MB; {EVENTS}"
             yield ceiling(name, "memory", GB, samples, how)
@@ -90,9 +86,8 @@ def level_two(gpu, kernels, clock, l2_bytes) -> Iterator[Ceiling | Missing]:  # 
     skew = np.int64(items // 16 + BLOCK)
     given = [source, np.int64(items), np.int64(threads), np.int32(passes), skew, sums]
     a_pass = _FOUR * max(items, UNROLL * threads)
-    seconds = clock.on_device(
-        lambda: kernels["read_all"](clock.stream, threads // BLOCK, BLOCK, given)
-    )
+    launch = partial(kernels["read_again"], clock.stream, threads // BLOCK, BLOCK, given)
+    seconds = clock.on_device(launch)
     how = f"{nbytes >> 10:,} KB of {l2_bytes >> 10:,} KB, {passes} times a launch; {EVENTS}"
     yield ceiling(BANDWIDTHS[0], "L2", GB, [1e-9 * passes * a_pass / s for s in seconds], how)
 
@@ -106,7 +101,7 @@ def arithmetic(gpu, kernels, clock, sizes, only) -> Iterator[Ceiling]:  # type: 
         out = gpu.zeros((threads,), dtype)
         given = [out, *arguments(gpu, kernel), np.int32(sizes.rounds)]
         seconds = clock.on_device(
-            lambda k=kernels[kernel], given=given: k(clock.stream, threads // BLOCK, BLOCK, given)
+            partial(kernels[kernel], clock.stream, threads // BLOCK, BLOCK, given)
         )
         work = 1e-9 * operations * CHAINS * STEPS * sizes.rounds * threads
         how = f"{counted}; {CHAINS} chains in each of {threads:,} threads; {EVENTS}"
@@ -196,5 +191,5 @@ def link(gpu, clock, sizes, only) -> Iterator[Ceiling]:  # type: ignore[no-untyp
 
 
 def _power_of_two(most: int) -> int:
-    """The highest that is no more: what `read_all` needs."""
+    """The highest that is no more: what `read_again` needs."""
     return 1 << (max(most, 1).bit_length() - 1)

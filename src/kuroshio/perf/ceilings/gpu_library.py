@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,14 @@ import numpy as np
 from ...device.names import gpu_name
 from .ceiling import GOP, Ceiling, Missing, ceiling
 from .cpu import Effort
+from .libraries import Unavailable, first_of
 
+Timed = tuple[list[float], list[float]]  # seconds in bursts, and without a rest
 SIDE = 8192  # of the square matrices
+_REST_S = 0.05
 # Of cuBLAS's header: types of the numbers, and arithmetic with sums in float32.
 _TYPES = {"float16": 2, "bfloat16": 14}
+_REST_S = 0.05
 _COMPUTE_32F, _DEFAULT_ALGORITHM = 68, -1
 
 
@@ -28,27 +33,30 @@ def l2_bytes(name: str) -> int | None:
 
 
 def matrices(name: str, effort: Effort, side: int = SIDE) -> Iterator[Ceiling | Missing]:
-    """Multiplications of square matrices of random numbers with sums in float32."""
+    """Multiplications of square matrices of random numbers with sums in float32.
+
+    In bursts with rests, and without a rest, where the limit of power may hold them to less.
+    """
     number = gpu_name(name).number or 0
     for dtype in _TYPES:
-        whys = []
-        for library, begin in (("CuPy", _by_cupy), ("PyTorch", _by_torch)):
-            if find_spec(library.lower().removeprefix("py")) is None:
-                whys.append(f"{library} is not installed")
-                continue
-            try:
-                seconds = begin(number, dtype, side, effort)
-            except Exception as problem:  # of two libraries, and of what they call
-                whys.append(f"{library}: {type(problem).__name__}: {str(problem).splitlines()[:1]}")
-                continue
-            how = f"{library}: {side} x {side} of random numbers, sums in float32; device events"
-            yield ceiling(f"matrix {dtype}", None, GOP, [2e-9 * side**3 / s for s in seconds], how)
-            break
-        else:
-            yield Missing(f"matrix {dtype}", "; ".join(whys))
+        given = number, dtype, side, effort
+        try:
+            library, (bursts, sustained) = first_of(
+                [("CuPy", partial(_by_cupy, *given)), ("PyTorch", partial(_by_torch, *given))]
+            )
+        except Unavailable as problem:
+            yield Missing(f"matrix {dtype}", str(problem))
+            continue
+        how = f"{library}: {side} x {side} of random numbers, sums in float32; device events"
+        for kind, seconds, pace in (
+            ("", bursts, f"bursts with {_REST_S:.2f} s of rest between them"),
+            (", sustained", sustained, f"{sum(sustained):.1f} s in a row"),
+        ):
+            rates = [2e-9 * side**3 / s for s in seconds]
+            yield ceiling(f"matrix {dtype}{kind}", None, GOP, rates, f"{how}; {pace}")
 
 
-def _by_cupy(number: int, dtype: str, side: int, effort: Effort) -> list[float]:
+def _by_cupy(number: int, dtype: str, side: int, effort: Effort) -> Timed:
     """By gemmEx itself, so that CuPy need have no such type: bfloat16 travels as 16 bits."""
     import cupy
 
@@ -98,7 +106,7 @@ def _check(a: np.ndarray, b: np.ndarray, c: np.ndarray, dtype: str) -> None:
         raise ArithmeticError("the product of the matrices is wrong")
 
 
-def _by_torch(number: int, dtype: str, side: int, effort: Effort) -> list[float]:
+def _by_torch(number: int, dtype: str, side: int, effort: Effort) -> Timed:
     """CUDA, ROCm and DTK builds of PyTorch all call their devices cuda."""
     torch = import_module("torch")
 
@@ -118,8 +126,8 @@ def _by_torch(number: int, dtype: str, side: int, effort: Effort) -> list[float]
 def _timed(
     event: Callable[[], Any], between: Callable[[Any, Any], float], work: Callable[[], Any],
     effort: Effort,
-) -> list[float]:  # fmt: skip
-    """Seconds of one `work`; several in a sample, after some to warm up."""
+) -> Timed:  # fmt: skip
+    """Seconds of one `work`, several in a sample, after some to warm up."""
 
     def once(times: int) -> float:
         start, stop = event(), event()
@@ -130,6 +138,11 @@ def _timed(
         stop.synchronize()
         return between(start, stop) / 1e3 / times
 
+    def burst() -> float:
+        sleep(_REST_S)
+        return once(times)
+
     once(3)
-    times = max(1, min(100, round(5 * effort.sample_s / max(once(1), 1e-6))))
-    return [once(times) for _ in range(effort.samples)]
+    times = max(1, min(100, round(3 * effort.sample_s / max(once(1), 1e-6))))
+    bursts = [burst() for _ in range(effort.samples)]
+    return bursts, [once(times) for _ in range(2 * effort.samples)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 KERNELS = (
-    "read_all", "copy_all", "triad_all", "fma_float64", "fma_float32", "fma_float16",
+    "read_once", "read_again", "copy_all", "triad_all", "fma_float64", "fma_float32", "fma_float16",
     "min_max_int32", "min_max_uint16", "popcount_words", "nothing",
 )  # fmt: skip
 UNROLL, CHAINS, STEPS = 4, 8, 16  # as in kernels.h

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from time import perf_counter
 from typing import Any
 
@@ -11,7 +13,9 @@ import numpy as np
 
 from .ceiling import GB, US, Ceiling, Missing, ceiling
 from .cpu import Effort
+from .libraries import Unavailable, first_of
 
+Reducing = tuple[Callable[[int], None], Callable[[], None]]  # begin sums of so many; wait for them
 MESSAGES = tuple(1 << power for power in range(10, 29, 3))  # bytes: 1 KB to 128 MB
 _REPEAT = 20
 
@@ -68,10 +72,39 @@ def peer_copies(
 def all_reduce(cupy: Any, numbers: list[int], effort: Effort) -> Iterator[Ceiling | Missing]:
     """Sums of float32 over all devices through NCCL (RCCL), from one process."""
     name = f"all-reduce of {len(numbers)}"
+    try:
+        library, (reduce, wait) = first_of(
+            [("CuPy", partial(_by_cupy, cupy, numbers)), ("PyTorch", partial(_by_torch, numbers))]
+        )
+    except Unavailable as problem:
+        yield Missing(name, str(problem))
+        return
+    for nbytes in MESSAGES:
+        seconds = []
+        for sample in range(effort.samples + 1):
+            start = perf_counter()
+            for _ in range(_REPEAT):
+                reduce(nbytes // 4)
+            wait()
+            if sample:
+                seconds.append((perf_counter() - start) / _REPEAT)
+        how = (
+            f"{library}: float32 sums of {len(numbers)} devices, {_REPEAT} in a row; bytes of "
+            "one device's message; host clock until synchronised"
+        )
+        rates = [1e-9 * nbytes / s for s in seconds]
+        yield ceiling(name, "link", GB, rates, how, message_bytes=nbytes)
+        if nbytes == MESSAGES[0]:
+            yield ceiling(
+                f"{name}, latency", "link", US, [1e6 * s for s in seconds], how,
+                message_bytes=nbytes,
+            )  # fmt: skip
+
+
+def _by_cupy(cupy: Any, numbers: list[int]) -> Reducing:
     nccl = getattr(cupy.cuda, "nccl", None)
     if nccl is None or not getattr(nccl, "available", False):
-        yield Missing(name, "CuPy has no NCCL here")
-        return
+        raise RuntimeError("it has no NCCL here")
     parts = nccl.NcclCommunicator.initAll(numbers)
     buffers = [_on(cupy, number, MESSAGES[-1]) for number in numbers]
     streams = []
@@ -89,27 +122,31 @@ def all_reduce(cupy: Any, numbers: list[int], effort: Effort) -> Iterator[Ceilin
                 )  # fmt: skip
         nccl.groupEnd()
 
-    for nbytes in MESSAGES:
-        seconds = []
-        for sample in range(effort.samples + 1):
-            start = perf_counter()
-            for _ in range(_REPEAT):
-                reduce(nbytes // 4)
-            for stream in streams:
-                stream.synchronize()
-            if sample:
-                seconds.append((perf_counter() - start) / _REPEAT)
-        how = (
-            f"float32 sums of {len(numbers)} devices in one process, {_REPEAT} in a row; bytes of "
-            "one device's message; host clock until synchronised"
-        )
-        rates = [1e-9 * nbytes / s for s in seconds]
-        yield ceiling(name, "link", GB, rates, how, message_bytes=nbytes)
-        if nbytes == MESSAGES[0]:
-            yield ceiling(
-                f"{name}, latency", "link", US, [1e6 * s for s in seconds], how,
-                message_bytes=nbytes,
-            )  # fmt: skip
+    def wait() -> None:
+        for stream in streams:
+            stream.synchronize()
+
+    return reduce, wait
+
+
+def _by_torch(numbers: list[int]) -> Reducing:
+    """CUDA, ROCm and DTK builds of PyTorch all call their devices cuda."""
+    torch = import_module("torch")
+    nccl = import_module("torch.cuda.nccl")
+    buffers = [torch.zeros(MESSAGES[-1] // 4, device=f"cuda:{number}") for number in numbers]
+    if not nccl.is_available(buffers):
+        raise RuntimeError("it has no NCCL here")
+
+    def reduce(count: int) -> None:
+        nccl.all_reduce([buffer[:count] for buffer in buffers])
+
+    def wait() -> None:
+        for number in numbers:
+            torch.cuda.synchronize(number)
+
+    reduce(1)
+    wait()
+    return reduce, wait
 
 
 def _on(cupy: Any, number: int, nbytes: int) -> Any:

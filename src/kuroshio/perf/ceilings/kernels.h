@@ -23,9 +23,22 @@ INLINE u32 fma_halves(u32 x, u32 y, u32 z) {
 INLINE double fused(double x, double y, double z) { return fma(x, y, z); }
 INLINE float fused(float x, float y, float z) { return fmaf(x, y, z); }
 
+// Each thread the sum of UNROLL items; how many sums are `wanted` (in zeros none is 1). Each block its
+// own stretch: there are no others.
+KERNEL(256) read_once(const Four* from, u32 wanted, u32* found) {
+    const i64 first = (i64)blockIdx.x * blockDim.x * UNROLL + threadIdx.x;
+    Four here[UNROLL];
+    u32 sum = 0;
+    REPEAT
+    for (int k = 0; k < UNROLL; k++) here[k] = from[first + (i64)k * blockDim.x];
+    REPEAT
+    for (int k = 0; k < UNROLL; k++) sum += here[k].x + here[k].y + here[k].z + here[k].w;
+    if (sum == wanted) add_to(found, 1);
+}
+
 // The sum of all words, `passes` times over, into 64 words. `items` is a power of two and a multiple of
 // UNROLL threads; every pass begins `skew` further on, so that a multiprocessor's own cache is no help.
-KERNEL(256) read_all(const Four* from, i64 items, i64 threads, int passes, i64 skew, u32* sums) {
+KERNEL(256) read_again(const Four* from, i64 items, i64 threads, int passes, i64 skew, u32* sums) {
     const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
     u32 sum = 0;
     for (int p = 0; p < passes; p++)
@@ -40,20 +53,10 @@ KERNEL(256) read_all(const Four* from, i64 items, i64 threads, int passes, i64 s
     add_to(&sums[threadIdx.x & 63], sum);
 }
 
-// Each block its own stretch of UNROLL blockDim items: there are no others.
+// An item a thread: with several the H200 copies 5 % less.
 KERNEL(256) copy_all(const Four* from, Four* to) {
-    const i64 first = (i64)blockIdx.x * blockDim.x * UNROLL + threadIdx.x;
-    u32 x[UNROLL], y[UNROLL], z[UNROLL], w[UNROLL];  // of whole Fours compilers make local memory
-    REPEAT
-    for (int k = 0; k < UNROLL; k++) {
-        const Four* here = from + (first + (i64)k * blockDim.x);
-        x[k] = here->x, y[k] = here->y, z[k] = here->z, w[k] = here->w;
-    }
-    REPEAT
-    for (int k = 0; k < UNROLL; k++) {
-        Four* there = to + (first + (i64)k * blockDim.x);
-        there->x = x[k], there->y = y[k], there->z = z[k], there->w = w[k];
-    }
+    const i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i];
 }
 
 struct alignas(16) Two {

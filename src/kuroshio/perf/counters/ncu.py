@@ -17,6 +17,8 @@ _COUNTS = {"": 1.0, "inst": 1.0, "Kinst": 1e3, "Minst": 1e6, "Ginst": 1e9}
 _OP = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 _TWICE = "derived__smsp__sass_thread_inst_executed_op_{}_pred_on_x2"
 _LETTERS = {"d": "float64 fma", "f": "float32 fma", "h": "float16 fma"}
+_PIPE = "smsp__inst_executed_pipe_alu.sum"  # minima, maxima, logic, comparisons, conversions
+_WARP = 32  # of every NVIDIA device that ncu knows
 Metrics = dict[str, tuple[float, str]]  # name -> value, unit
 
 
@@ -34,10 +36,10 @@ def read(table: Table) -> list[Counted]:
     found = [_launch(table.path, name, metrics) for name, metrics in launches]
     if all(each.bytes is None and each.flops is None for each in found):
         raise Refusal(
-            f"{table.path} has neither dram__bytes.sum nor the executed floating-point "
-            "instructions. Collect them: ncu --csv --page raw --metrics dram__bytes.sum,"
-            "gpu__time_duration.sum,smsp__sass_thread_inst_executed_op_ffma_pred_on.sum (and "
-            f"fadd, fmul; d* for float64). Files that can be read: {FORMATS}."
+            f"{table.path} has neither dram__bytes.sum nor executed instructions. Collect them: "
+            "ncu --csv --page raw --metrics dram__bytes.sum,gpu__time_duration.sum,"
+            "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum (and fadd, fmul; d* for float64), "
+            f"{_PIPE} for integers. Files that can be read: {FORMATS}."
         )
     return merged(found)
 
@@ -77,7 +79,7 @@ def _long(table: Table) -> list[tuple[str, Metrics]]:
 
 
 def _known(column: str) -> bool:
-    return column.startswith(("dram__bytes", "gpu__time_duration")) or (
+    return column.startswith(("dram__bytes", "gpu__time_duration", _PIPE)) or (
         "sass_thread_inst_executed_op_" in column
     )
 
@@ -95,13 +97,21 @@ def _launch(path: Path, name: str, metrics: Metrics) -> Counted:
         if flops is not None:
             by_kind[kind] = flops
     total = sum(by_kind.values()) if by_kind else None
+    operations = max(by_kind, key=lambda k: by_kind[k]) if total else None
     seconds = _value(path, metrics, "gpu__time_duration.sum", _SECONDS)
     notes = ["seconds are those of a run that was profiled"] if seconds else []
     if by_kind.get("float16 fma"):
         notes.append("float16 instructions are counted as one operation (fma: two) a lane")
+    pipe = _value(path, metrics, _PIPE, _COUNTS)
+    if pipe is not None and _WARP * pipe > (total or 0.0):
+        total, operations = _WARP * pipe, "int32 min/max"
+        notes.append(
+            "operations are lanes of all instructions of the ALU pipe, which minima and maxima "
+            "share with logic and comparisons; a pair of 16-bit numbers counts once"
+        )
     return Counted(
         kind="cuda", name=name, bytes=nbytes, flops=total,
-        operations=max(by_kind, key=lambda k: by_kind[k]) if total else None,
+        operations=operations,
         seconds=seconds, notes=tuple(notes),
     )  # fmt: skip
 

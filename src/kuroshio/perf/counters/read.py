@@ -32,7 +32,10 @@ def read(path: Path) -> list[Counted]:
 
 
 def _ncu(path: Path, lines: list[str]) -> list[Counted]:
-    found = table(path, [line for line in lines if not line.startswith("==")])
+    # Between the rows, which are quoted as the header is, stands what the program wrote.
+    quote = '"' if lines[0].lstrip().startswith('"') else ""
+    rows = [line for line in lines if line.startswith(quote) and not line.startswith("==")]
+    found = table(path, rows)
     if not ncu.is_ncu(found.columns):
         raise Refusal(
             f"{path} looks like ncu's, but has no column Kernel Name. Write it with ncu --csv "
