@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -13,7 +14,14 @@ from emulator import EmulatedGpu
 from kuroshio.device import cuda
 from kuroshio.perf import ceilings_command
 from kuroshio.perf.ceilings import gpu as ceilings_gpu
-from kuroshio.perf.ceilings import gpu_clock, gpu_library, gpu_several, libraries, store
+from kuroshio.perf.ceilings import (
+    gpu_clock,
+    gpu_inflating,
+    gpu_library,
+    gpu_several,
+    libraries,
+    store,
+)
 from kuroshio.perf.ceilings.ceiling import BANDWIDTHS, Ceiling, Missing
 from kuroshio.perf.ceilings.cpu import Effort
 from kuroshio.perf.ceilings.gpu_clock import Sizes
@@ -21,7 +29,7 @@ from kuroshio.perf.ceilings.gpu_program import CHAINS, KERNELS, STEPS, UNROLL, t
 from perf_runs import run_perf
 
 BLOCK = 256
-TINY = Sizes(1 << 20, 1 << 16, 1, 5, Effort(2, 1e-4))
+TINY = Sizes(1 << 20, 1 << 16, 1, 5, Effort(2, 1e-4), streams=2)
 TARGETS = (("nvrtc", "sm_70"), ("nvrtc", "sm_90"), ("hipcc", "gfx906"), ("hipcc", "gfx90a"),
            ("hiprtc", "gfx906"))  # fmt: skip
 OPTIONS = {"nvrtc": ("-std=c++17", "--fmad=false"), "hipcc": ("-std=c++17", "-ffp-contract=off"),
@@ -183,7 +191,7 @@ def test_a_whole_device_is_measured():
 @pytest.fixture
 def as_cuda(monkeypatch):
     """`--device cuda:0` is an emulated device, called so, with a tiny amount of work."""
-    device = EmulatedGpu()
+    device = EmulatedGpu(inflating="yes")
     device.name, device.model = "cuda:0", "NVIDIA A100-SXM4-80GB"
     monkeypatch.setattr(cuda, "by_name", lambda name: device)
     monkeypatch.setattr(cuda, "count", lambda: 1)
@@ -204,6 +212,7 @@ def test_the_command_on_a_device(as_cuda, tmp_path, monkeypatch):
     assert "Not measured: peer copy and all-reduce: there is one device" in done.out
     said, found = store.saved("cuda:0", as_cuda.model)
     assert said["device"] == "cuda:0"
+    assert gpu_inflating.NAME in {each.name for each in found}
     assert {each.unit for each in found} == {"GB/s", "Gop/s", "us"}
     peaks = {peak["name"] for peak in said["data_sheet_peaks"]}
     assert peaks == {*BANDWIDTHS, "float64 fma", "float32 fma", "matrix float16", "matrix bfloat16"}
@@ -244,6 +253,30 @@ def test_a_library_that_fails_says_how(monkeypatch):
     (found, _) = gpu_library.matrices("cuda:0", TINY.effort)
     assert isinstance(found, Missing)
     assert "no such function" in found.why
+
+
+def inflated(sizes=TINY, **emulated):
+    gpu = EmulatedGpu(**{"inflating": "yes", **emulated})
+    with gpu.use():
+        (found,) = gpu_inflating.inflate(gpu, gpu.stream(), sizes)
+    return found
+
+
+def test_inflating():
+    found = inflated(TINY._replace(streams=3))
+    assert (found.name, found.unit, found.n) == (gpu_inflating.NAME, "GB/s", 2)
+    assert "of 3 streams" in found.how
+
+
+def test_inflating_without_a_library_or_memory():
+    assert "kuroshio[nvcomp]" in inflated(inflating="").why
+    assert "bytes of its memory" in inflated(memory_bytes=1 << 20).why
+
+
+def test_inflating_what_comes_out_wrong(monkeypatch):
+    wrong = SimpleNamespace(DEFLATED=8, MAX_WBITS=15, compressobj=lambda *_: zlib.compressobj())
+    monkeypatch.setattr(gpu_inflating, "zlib", wrong)  # with a header, which raw streams lack
+    assert "not what went in" in inflated(TINY._replace(streams=1)).why
 
 
 def test_matrix_products_are_checked():

@@ -33,6 +33,7 @@ HOST = [
 DEVICE = [
     made("memory read", "memory", 4000.0, None), roof("host to device, pinned", "link", 55, None),
     roof("device to host, pinned", "link", 50, None),
+    roof("inflate on the device", None, 16, None),
 ]  # fmt: skip
 
 
@@ -50,6 +51,8 @@ ACCOUNT = {
     "device_stages": [
         {"stage": "device copy", "what": "copy to the device", "busy_seconds": 0.5, "share": 0.05,
          "gb_per_s": 50.0},
+        {"stage": "device inflate", "what": "inflate", "busy_seconds": 0.5, "share": 0.05,
+         "gb_per_s": 8.0},
         {"stage": "device compute", "what": "windows", "busy_seconds": 1.0, "share": 0.1,
          "gb_per_s": 400.0},
     ],
@@ -58,7 +61,9 @@ ACCOUNT = {
 
 def test_each_stage_under_its_roof(tmp_path):
     found = {each.stage: each for each in pipeline.stages(tmp_path, ACCOUNT, HOST, DEVICE)}
-    assert set(found) == {"read", "inflate", "write", "device copy", "device compute"}
+    device = {"device copy", "device inflate", "device compute"}
+    assert set(found) == {"read", "inflate", "write", *device}
+    assert found["device inflate"].of_roof == pytest.approx(0.5)
     inflate = found["inflate"]
     assert inflate.gb_per_s == pytest.approx(3.0)  # 24 GB in 8 s
     assert inflate.roof == "inflate (libdeflate), 4 threads"

@@ -116,7 +116,8 @@ def _show(who, ceilings, missing, beside, sheet) -> None:  # type: ignore[no-unt
 
     console = Console(highlight=False, markup=False, emoji=False)
     table = Table(title=f"{who.device}: {who.model}", title_justify="left")
-    for column in ("ceiling", "level", "threads"):
+    crews = any(each.threads for each in ceilings)
+    for column in ("ceiling", "level", *(["threads"] * crews)):
         table.add_column(column)
     for column in ("median", "lowest", "highest", "unit"):
         table.add_column(column, justify="right" if column != "unit" else "left")
@@ -126,7 +127,7 @@ def _show(who, ceilings, missing, beside, sheet) -> None:  # type: ignore[no-unt
         name = each.name
         if each.message_bytes:
             name += f", {_size(each.message_bytes)}"
-        row = [name, each.level or "", str(each.threads or "")]
+        row = [name, each.level or "", *([str(each.threads or "")] * crews)]
         row += [_number(each.value), _number(each.low), _number(each.high), each.unit]
         if sheet:
             row.append(_number(beside[number].value) if number in beside else "")

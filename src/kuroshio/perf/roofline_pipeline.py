@@ -26,6 +26,7 @@ _ROOFS: dict[str, tuple[tuple[str, str | None], ...]] = {
 }
 _DEVICE_ROOFS: dict[str, tuple[tuple[str, str | None], ...]] = {
     "device copy": (("host to device, pinned", "link"),),
+    "device inflate": (("inflate on the device", None),),
     "device compute": (("memory read", "memory"),),
     "device fetch": (("device to host, pinned", "link"),),
 }

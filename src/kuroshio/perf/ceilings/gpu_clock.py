@@ -19,6 +19,7 @@ class Sizes(NamedTuple):
     rounds: int = 2048  # of arithmetic in a launch
     launches: int = 1000
     effort: Effort = FULL
+    streams: int = 2048  # inflated at a time
 
 
 EVENTS = "device events around the launches"

@@ -12,7 +12,7 @@ from .ceiling import GB, Ceiling, ceiling
 from .cpu import Effort
 from .team import rates
 
-_SHAPE = 720, 1440  # of 16-bit codes, as a map of a quarter degree
+SHAPE = 720, 1440  # of 16-bit codes, as a map of a quarter degree
 Inflate = Callable[[bytes, int], bytes]
 
 
@@ -21,7 +21,7 @@ def inflate(threads: int, effort: Effort) -> Iterator[Ceiling]:
 
     How quick it is depends on the data: noisier data deflate less and inflate more slowly.
     """
-    raw = _map()
+    raw = made_map()
     stream = zlib.compress(raw, 4)
     for library, function in _libraries():
 
@@ -31,15 +31,16 @@ def inflate(threads: int, effort: Effort) -> Iterator[Ceiling]:
 
         samples = rates(again, tuple, threads, 1e-9 * len(raw), effort.samples, effort.sample_s)
         how = (
-            f"{library}: decoded bytes of a made map of {_SHAPE[0]} x {_SHAPE[1]} 16-bit codes, "
+            f"{library}: decoded bytes of a made map of {SHAPE[0]} x {SHAPE[1]} 16-bit codes, "
             f"shuffled, deflated to {len(stream) / len(raw):.0%}; other data are quicker or slower"
         )
         yield ceiling(f"inflate ({library})", None, GB, samples, how, threads)
 
 
-def _map() -> bytes:
-    rows, columns = np.ogrid[0 : np.pi : _SHAPE[0] * 1j, 0 : 6 * np.pi : _SHAPE[1] * 1j]
-    noise = np.random.default_rng(0).normal(0, 12, _SHAPE)
+def made_map() -> bytes:
+    """Codes of a smooth field with noise: all low bytes, then all high ones."""
+    rows, columns = np.ogrid[0 : np.pi : SHAPE[0] * 1j, 0 : 6 * np.pi : SHAPE[1] * 1j]
+    noise = np.random.default_rng(0).normal(0, 12, SHAPE)
     codes = (2800 * np.sin(rows) + 150 * np.cos(columns) + noise).astype("<i2")
     return codes.reshape(-1).view(np.uint8).reshape(-1, 2).T.tobytes()
 

@@ -44,7 +44,7 @@ def gpu_ceilings(
 ) -> tuple[str, Iterator[Ceiling | Missing]]:
     """The device's model, and what is measured of it as it is measured."""
     from ...device import cuda
-    from . import gpu, gpu_library, gpu_several
+    from . import gpu, gpu_inflating, gpu_library, gpu_several
     from .gpu_clock import Sizes
 
     device: Any = cuda.by_name(name)
@@ -57,6 +57,9 @@ def gpu_ceilings(
             if gpu.wanted("matrix", only):
                 progress("matrix units")
                 yield from gpu_library.matrices(name, sizes.effort)
+            if gpu.wanted(gpu_inflating.NAME, only):
+                progress("inflating")
+                yield from gpu_inflating.inflate(device, device.stream(), sizes)
             if gpu.wanted("peer copy", only) or gpu.wanted("all-reduce", only):
                 progress("between devices")
                 kind, number = gpu_name(name)
