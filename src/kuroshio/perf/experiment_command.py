@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 SUMMARY = "keep experiments as text files: a prediction sealed before the measurement, judged by it"
 EXAMPLES = """examples:
-  kuroshio perf experiment new 'Read files in order' --predict 'host_s.median new/old in 0.70..0.85'
-  kuroshio perf experiment seal 1                          # after observation, hypothesis, change
-  kuroshio perf experiment run 1 --new new.json --old old.json          # from perf bench
-  kuroshio perf experiment run 1 --command './job --json' --old-command './old --json' --repeats 9
-  kuroshio perf experiment conclude 1 accept --reason '20 % faster on all shapes'
+  kuroshio perf experiment new 'Read files in order' \\
+    --predict 'host_s.median new/old in 0.70..0.85'
+  kuroshio perf experiment seal 1     # when the rest is written
+  kuroshio perf bench work.py:old --vs work.py:new -o ab.json
+  kuroshio perf experiment run 1 --new ab.json
+  kuroshio perf experiment conclude 1 accept --reason '20 % faster everywhere'
   kuroshio perf experiment list
   kuroshio perf experiment show 1 --json
 
@@ -53,7 +54,7 @@ def _action(actions: Any, name: str, summary: str, act: Any) -> argparse.Argumen
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
-        help="where the records are (default: experiments/ of the repository)",
+        help="where the records are (default: experiments/ of the repository, or here)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(act=act)
@@ -114,12 +115,14 @@ def _add_conclude(parser: argparse.ArgumentParser) -> None:
 
 
 _EXAMPLES = {
-    "new": "example:\n  kuroshio perf experiment new 'Blocks of 256 threads' "
+    "new": "example:\n  kuroshio perf experiment new 'Blocks of 256 threads' \\\n    "
     "--predict 'device_s.median new/old in 0.80..0.95'",
     "seal": "example:\n  kuroshio perf experiment seal 3",
     "run": "examples:\n  kuroshio perf experiment run 3 --new new.json --old old.json\n"
-    "  kuroshio perf experiment run 3 --command './job --json' --check './job --test'",
-    "conclude": "example:\n  kuroshio perf experiment conclude 3 roll-back "
+    "  kuroshio perf experiment run 3 --new ab.json      # bench OLD --vs NEW\n"
+    "  kuroshio perf experiment run 3 --command './job --json' \\\n"
+    "    --old-command './old --json' --check './job --test' --repeats 9",
+    "conclude": "example:\n  kuroshio perf experiment conclude 3 roll-back \\\n    "
     "--reason 'no faster, and harder to read'",
     "list": "example:\n  kuroshio perf experiment list --json",
     "show": "example:\n  kuroshio perf experiment show 3",

@@ -15,9 +15,10 @@ SUMMARY = "place results, counters and recorded runs under this machine's measur
 EXAMPLES = """examples:
   kuroshio perf roofline results.json
   kuroshio perf roofline results.json --counters ncu.csv -o roofline.png
-  kuroshio perf roofline account.json        # of: kuroshio climatology ... --json > account.json
+  kuroshio perf roofline account.json    # of: kuroshio climatology ... --json
 
-The roofs are those that kuroshio perf ceilings --save has kept, or those of --ceilings FILE."""
+The roofs are those that kuroshio perf ceilings --save has kept, or those of
+--ceilings FILE. A picture needs matplotlib: pip install '.[plot]'."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,12 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which counted kernel (a part of its name) is which case",
     )  # fmt: skip
     parser.add_argument(
-        "--ceilings", nargs="+", default=[], metavar="FILE", help="measured elsewhere, or before"
+        "--ceilings",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="those of these files (kuroshio perf ceilings -o), not those that were kept",
     )
     parser.add_argument("--device", metavar="DEVICE", help="of which the rows are taken")
     parser.add_argument(
         "--threads", type=int, metavar="N",
-        help="that the work used on a processor (default: the most that were measured)",
+        help="that the work used on a processor: 1 for most Python (default: the most that were "
+        "measured)",
     )  # fmt: skip
     parser.add_argument(
         "--level", choices=("L1", "L2", "L3", "memory"), help="whose bandwidth counts"
