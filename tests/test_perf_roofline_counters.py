@@ -20,7 +20,7 @@ from kuroshio.perf.counters.table import number
 from kuroshio.perf.roofline import judge, roofs
 from kuroshio.perf.roofline_results import from_counters, with_shares
 from perf_runs import run_perf
-from test_perf_roofline import ceilings
+from test_perf_roofline import ceilings, made
 from test_perf_roofline_command import row, write
 
 DECLARED = 16_777_216  # bytes of vcopy: 1,048,576 doubles there and back
@@ -181,16 +181,39 @@ def test_ncu_fused_ones_that_are_doubled_already(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("warps", "flops", "operations"), [(10, 320, "int32 min/max"), (6, 210, "float32 fma")]
+    ("floats", "lanes", "operations"),
+    [(None, 320, "int32 min/max"), (5, 320, "int32 min/max"), (500, 320, "float32 fma")],
 )
-def test_ncu_integers_count_where_they_are_more(tmp_path, warps, flops, operations):
-    head = [*NCU[:9], "smsp__inst_executed_pipe_alu.sum"]
+def test_ncu_integers_count_where_they_are_nearer_to_their_roof(
+    tmp_path, floats, lanes, operations
+):
+    numbers = [0, 7, "k", 1, 1, 1, *([floats] * 3 if floats else []), lanes // 32]
+    names = [*NCU[: len(numbers) - 1], "smsp__inst_executed_pipe_alu.sum"]
+    units = [*UNITS[: len(numbers) - 1], "inst"]
+    (found,) = read(table(tmp_path / "ncu.csv", names, units, numbers))
+    assert found.integers == lanes
+    peaks = [made(n, None, v, None) for n, v in (("int32 min/max", 100.0), ("float32 fma", 400.0))]
+    judged = judge(from_counters(found), roofs("cuda:0", [*ceilings(), *peaks]))
+    assert judged.point.operations == operations
+    assert judged.point.counted_flops == (lanes if operations == "int32 min/max" else 4 * floats)
+    assert ("logic and comparisons" in str(judged.point.notes)) == (operations == "int32 min/max")
+
+
+def test_ncu_says_what_was_not_collected(tmp_path):
+    path = table(tmp_path / "ncu.csv", NCU[:8], UNITS[:8], [0, 7, "k", 1, 1, 1, 5, 5])
+    assert "ffma were not collected" in str(read(path)[0].notes)
+
+
+def test_ncu_of_two_processes(tmp_path):
     path = table(
-        tmp_path / "ncu.csv", head, [*UNITS[:9], "inst"], [0, 7, "k", 1, 1, 1, 5, 5, 100, warps]
-    )
+        tmp_path / "ncu.csv",
+        ["ID", "Process ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"],
+        [0, 7, "k", "dram__bytes.sum", "Mibyte", "80"],
+        [0, 8, "k", "dram__bytes.sum", "Mibyte", "90"],
+        [0, 8, "k", "gpu__time_duration.sum", "minute", "(!) n/a"],
+    )  # fmt: skip
     (found,) = read(path)
-    assert (found.flops, found.operations) == (flops, operations)
-    assert any("ALU pipe" in note for note in found.notes) == (operations == "int32 min/max")
+    assert (found.dispatches, found.bytes, found.seconds) == (2, 90 * 2**20, None)
 
 
 def test_ncu_row_by_metric(tmp_path):
@@ -320,7 +343,7 @@ def test_launches_of_other_sizes_do_not_make_the_large_one_quicker(tmp_path):
     (found,) = read(path)
     assert (found.bytes, found.seconds, found.dispatches) == (128e6, 1.0, 7)
     assert found.all_seconds == pytest.approx(2 + 5e-6)
-    assert "5 of 7 launches moved or did less than half" in str(found.notes)
+    assert "5 of 7 launches moved or did a fifth less" in str(found.notes)
 
 
 def test_kernels_are_as_large_as_all_their_launches():

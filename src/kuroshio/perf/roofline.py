@@ -7,7 +7,7 @@ byte. Ceilings are measured ones only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import Refusal
@@ -23,6 +23,7 @@ _OTHER_NAMES = {
     "int min/max": ("int32 min/max",),
     "int16 min/max": ("uint16 min/max",),
 }
+_INTEGERS = "int32 min/max"
 _FLOATS = ("float64", "float32", "float16")
 
 BANDWIDTH_BOUND, COMPUTE_BOUND, NEITHER = "bandwidth-bound", "compute-bound", "neither"
@@ -63,6 +64,7 @@ class Point:
 
     all_seconds  of all launches; None: there is one
     share        of the time of all points
+    counted_integers  instead of counted_flops where they are nearer to their roof (see `judge`)
     """
 
     name: str
@@ -72,6 +74,7 @@ class Point:
     operations: str | None = None
     counted_bytes: float | None = None
     counted_flops: float | None = None
+    counted_integers: float | None = None
     all_seconds: float | None = None
     share: float = 1.0
     notes: tuple[str, ...] = ()
@@ -166,6 +169,7 @@ def judge(point: Point, under: Roofs, level: str | None = None) -> Judgement:
     level  whose bandwidth counts; None: memory's, or where more is attained than memory gives, the
            farthest level that gives as much
     """
+    point = _by_its_busiest_units(point, under)
     traffic, work, seconds = point.traffic, point.work, point.seconds
     bandwidth = 1e-9 * traffic / seconds if traffic and seconds else None
     rate = 1e-9 * work / seconds if work and seconds else None
@@ -215,6 +219,25 @@ def judge(point: Point, under: Roofs, level: str | None = None) -> Judgement:
         intensity=work / traffic if work and traffic else None,
         declared_intensity=point.flops / point.bytes if point.flops and point.bytes else None,
         ratio=ratio, ratio_says=ratio_says(ratio), notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _by_its_busiest_units(point: Point, under: Roofs) -> Point:
+    """With integers for its operations, where nothing is declared and floats are further off."""
+    peak = under.peak(_INTEGERS)
+    if point.flops is not None or not point.counted_integers or peak is None:
+        return point
+    other = under.peak(point.operations)
+    floats = (point.counted_flops or 0.0) / other.value if other else 0.0
+    if floats >= point.counted_integers / peak.value:
+        return point
+    note = (
+        "operations are lanes of all instructions of the pipe that minima and maxima share with "
+        "logic and comparisons; a pair of 16-bit numbers counts once"
+    )
+    return replace(
+        point, counted_flops=point.counted_integers, operations=_INTEGERS,
+        notes=(*point.notes, note),
     )  # fmt: skip
 
 

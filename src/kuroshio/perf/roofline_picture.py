@@ -14,6 +14,7 @@ from ..messages import printable
 from .roofline import BANDWIDTH_BOUND, COMPUTE_BOUND, Judgement, Roofs, short
 from .roofline_axes import axes, mark, peaks_of
 from .roofline_labels import FONT, Circle, Line, label, marks, near
+from .roofline_text import brief
 
 # Okabe and Ito's colours, for every eye.
 _COLOURS = {BANDWIDTH_BOUND: "#0072B2", COMPUTE_BOUND: "#D55E00"}
@@ -147,7 +148,7 @@ def _legend(figure, judged: Sequence[Judgement]) -> None:  # type: ignore[no-unt
         y = top - row * step
         bold = {"fontsize": 10 if roomy else 9, "fontweight": "bold", "color": _colour(each)}
         figure.text(0.672, y, mark(number), va="top", **bold)
-        name = _clipped(printable(each.point.name), 34 if roomy else 24)
+        name = _clipped(printable(brief(each.point.name)), 34 if roomy else 24)
         figure.text(0.694, y, name, fontsize=9.5 if roomy else 8.5, va="top", parse_math=False)
         of_roof = "" if each.of_roof is None else f"{each.of_roof:.0%}"
         if not roomy:

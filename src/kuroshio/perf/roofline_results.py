@@ -106,6 +106,7 @@ def joined(
                 point,
                 counted_bytes=seen.bytes,
                 counted_flops=seen.flops,
+                counted_integers=seen.integers,
                 operations=point.operations or seen.operations,
                 notes=(*point.notes, *seen.notes),
             )
@@ -118,7 +119,8 @@ def from_counters(each: Counted) -> Point:
     """A kernel that only counters know."""
     return Point(
         name=each.name, seconds=each.seconds, counted_bytes=each.bytes, counted_flops=each.flops,
-        operations=each.operations, all_seconds=each.all_seconds, notes=each.notes,
+        counted_integers=each.integers, operations=each.operations, all_seconds=each.all_seconds,
+        notes=each.notes,
     )  # fmt: skip
 
 

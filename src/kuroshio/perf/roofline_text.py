@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -98,13 +99,17 @@ def table(judged: Sequence[Judgement], width: int) -> tuple[Table, list[str]]:
         made.add_column(name, justify="right", no_wrap=True)
     for number, each in enumerate(judged):
         rest = [column[number] for column in cells.values()]
-        made.add_row(mark(number), printable(each.point.name), each.kind, *rest)
+        made.add_row(mark(number), printable(brief(each.point.name)), each.kind, *rest)
     return made, left_out
 
 
 def sentences(judged: Sequence[Judgement]) -> list[str]:
-    """What there is to say of each point."""
+    """What there is to say of each point, and then once what holds for several."""
     said = []
+    notes: dict[str, list[int]] = {}
+    for number, each in enumerate(judged):
+        for note in [*each.point.notes, *each.notes]:
+            notes.setdefault(note, []).append(number)
     for number, each in enumerate(judged):
         parts = []
         if each.of_roof is not None:
@@ -113,9 +118,17 @@ def sentences(judged: Sequence[Judgement]) -> list[str]:
             parts.append(each.roof)
         if each.ratio is not None:
             parts.append(f"counted bytes are {each.ratio:.4g} of those declared: {each.ratio_says}")
-        parts += [*each.point.notes, *each.notes]
-        said.append(f"{mark(number)} {printable(each.point.name)}: {'; '.join(parts)}.")
+        parts += [note for note, of in notes.items() if of == [number]]
+        said.append(f"{mark(number)} {printable(brief(each.point.name))}: {'; '.join(parts)}.")
+    for note, of in notes.items():
+        if len(of) > 1:
+            said.append(f"{', '.join(mark(number) for number in of)}: {note}.")
     return said
+
+
+def brief(name: str) -> str:
+    """ns::copy<float>, of void ns::copy<float>(float const*, float*)."""
+    return re.sub(r"(?<=[\w>])\(.*$", "", name).removeprefix("void ").strip() or name
 
 
 def _nearer(under: Roofs) -> str:

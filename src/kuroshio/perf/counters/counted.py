@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
+_ALIKE = 0.8  # of the most bytes, or operations
+
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
@@ -15,6 +17,7 @@ class Counted:
     kind: str = "cpu"  # of the device: cpu, cuda, hip
     bytes: float | None = None
     flops: float | None = None
+    integers: float | None = None  # lanes of instructions of the pipe that has minima and maxima
     operations: str | None = None
     seconds: float | None = None
     dispatches: int = 1
@@ -25,9 +28,9 @@ class Counted:
 def merged(launches: Iterable[Counted]) -> list[Counted]:
     """A kernel each, in the order of their first launches, of one file or of several passes.
 
-    Bytes and operations are those of the launch with the most: others find data in a cache that
-    the one before left there, or leave some for the next. Seconds are the median of those launches
-    that are of about its size.
+    Bytes and operations are those of the launch with the most: others are smaller, find data in a
+    cache that the one before left there, or leave some for the next. Seconds are the median of
+    those launches that are of about its size, so that rates are right.
     """
     by_name: dict[tuple[str, str], list[Counted]] = {}
     for launch in launches:
@@ -38,6 +41,7 @@ def merged(launches: Iterable[Counted]) -> list[Counted]:
 def _one(same: list[Counted]) -> Counted:
     nbytes = [each.bytes for each in same if each.bytes is not None]
     flops = [each.flops for each in same if each.flops is not None]
+    integers = [each.integers for each in same if each.integers is not None]
     works = max(same, key=lambda each: each.flops or 0.0)
     large = [each for each in same if _about(each.bytes, nbytes) and _about(each.flops, flops)]
     seconds = [each.seconds for each in large if each.seconds]
@@ -45,8 +49,8 @@ def _one(same: list[Counted]) -> Counted:
     notes = list(dict.fromkeys(note for each in same for note in each.notes))
     if len(large) < len(same):
         notes.append(
-            f"{len(same) - len(large)} of {len(same)} launches moved or did less than half of that "
-            "and are left out"
+            f"{len(same) - len(large)} of {len(same)} launches moved or did a fifth less or more "
+            "(they are smaller, or caches served them) and count for the share of time only"
         )
     elif nbytes and min(nbytes) < 0.95 * max(nbytes):
         notes.append(
@@ -58,6 +62,7 @@ def _one(same: list[Counted]) -> Counted:
         kind=works.kind,
         bytes=max(nbytes, default=None),
         flops=max(flops, default=None),
+        integers=max(integers, default=None),
         operations=works.operations,
         seconds=median(seconds) if seconds else None,
         dispatches=sum(each.dispatches for each in same),
@@ -67,5 +72,5 @@ def _one(same: list[Counted]) -> Counted:
 
 
 def _about(one: float | None, all_of_them: list[float]) -> bool:
-    """Whether it is the most of them or not much less."""
-    return one is None or one >= 0.5 * max(all_of_them)
+    """Whether it is the most of them or hardly less."""
+    return one is None or one >= _ALIKE * max(all_of_them)
