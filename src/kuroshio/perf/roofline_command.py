@@ -172,7 +172,8 @@ def _show(arguments, judged, under, model: str) -> None:  # type: ignore[no-unty
     from .output import Output, left_out_says
 
     crew = "" if under.threads is None else f", {under.threads} thread{'s' * (under.threads > 1)}"
-    subtitle = f"Roofs as measured on {under.device} ({model}{crew})"
+    where = f"{model}{crew}" if under.device == model else f"{under.device} ({model}{crew})"
+    subtitle = f"Roofs as measured on {where}"
     if arguments.output is not None:
         from .roofline_picture import draw
 
@@ -229,10 +230,12 @@ def _pipeline(arguments, path, said) -> None:  # type: ignore[no-untyped-def]
         roof = ("", "")
         if each.roof_gb_per_s is not None and each.of_roof is not None:
             roof = f"{each.roof_gb_per_s:.3g}", f"{each.of_roof:.0%}"
-        rate = f"{each.gb:.3g}", f"{each.gb_per_s:.3g}"
+        rate = tuple("" if v is None else f"{v:.3g}" for v in (each.gb, each.gb_per_s))
         table.add_row(each.what, f"{each.busy_s:.3g}", f"{each.share:.0%}", *rate, *roof)
     output.print(table)
     for each in found:
+        if each.gb is None:  # the last line names them
+            continue
         roof_text = f"{each.roof}: " if each.roof else ""
         output.say(f"{each.what}: {roof_text}{each.says}.")
     output.say(pipeline.verdict(found, wall))

@@ -30,6 +30,7 @@ _DEVICE_ROOFS: dict[str, tuple[tuple[str, str | None], ...]] = {
     "device compute": (("memory read", "memory"),),
     "device fetch": (("device to host, pinned", "link"),),
 }
+_FELT = 0.02  # of a run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,8 @@ class Stage:
     what: str
     busy_s: float
     share: float
-    gb: float
-    gb_per_s: float
+    gb: float | None
+    gb_per_s: float | None
     roof: str | None
     roof_gb_per_s: float | None
     of_roof: float | None
@@ -78,7 +79,7 @@ def stages(
             "kuroshio climatology SOURCE -o FILE --json > account.json"
         ) from problem
     found = [row for row in rows if row is not None]
-    if not found:
+    if all(row.gb is None for row in found):
         raise Refusal(
             f"{path} has no stage that moved enough bytes to have a rate: the run was too small. "
             "Record one of a larger archive."
@@ -99,9 +100,14 @@ def verdict(found: Sequence[Stage], wall_s: float) -> str:
             f"{least:.3g} s there and the whole run took {wall_s:.3g} s: this roof was measured "
             "under load, or with other data. Measure the ceilings again."
         )
+    besides = [each for each in found if each.gb is None]
+    of_those = ""
+    if besides:
+        named = ", ".join(f"{each.what} {each.busy_s:.3g} s" for each in besides)
+        of_those = f" Of these, stages that move no bytes and have no roof: {named}."
     return (
         f"The lowest roof is that of {tight.what} ({tight.roof}): if all else were hidden behind "
-        f"it, the run would take {least:.3g} s instead of {wall_s:.3g} s."
+        f"it, the run would take {least:.3g} s instead of {wall_s:.3g} s.{of_those}"
     )
 
 
@@ -110,13 +116,27 @@ def as_json(each: Stage) -> dict[str, Any]:
 
 
 def _host_stage(row: dict, wall: float, threads: int, host: Sequence[Ceiling]) -> Stage | None:
-    if not row.get("gb_per_s") or not row.get("busy_seconds"):
+    if not row.get("gb_per_s"):
+        return _without_bytes(row, wall)
+    if not row.get("busy_seconds"):
         return None
     busy, of_threads = _positive(row["busy_seconds"]), _positive(row["thread_seconds"])
     gb = _positive(row["gb_per_s"]) * of_threads
     # Stages that few threads work at are held to what so many can do.
     working = min(threads, max(1.0, of_threads / busy))
     return _stage(row, wall, gb, busy, _ROOFS.get(row["stage"], ()), host, working)
+
+
+def _without_bytes(row: dict, wall: float) -> Stage | None:
+    """Finding files, compiling: where it took long enough to be felt. Waiting is no work."""
+    busy = float(row.get("busy_seconds") or 0.0)
+    if row["stage"] == "wait" or not _FELT * wall <= busy < 1e15:
+        return None
+    return Stage(
+        stage=row["stage"], what=row["what"], busy_s=busy, share=busy / wall, gb=None,
+        gb_per_s=None, roof=None, roof_gb_per_s=None, of_roof=None, least_s=None,
+        says="moves no bytes",
+    )  # fmt: skip
 
 
 def _device_stage(row: dict, wall: float, device: Sequence[Ceiling]) -> Stage | None:
