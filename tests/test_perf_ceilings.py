@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuroshio.errors import Refusal
-from kuroshio.perf.ceilings import cpu, cpu_kernels, datasheet, disk, inflating, store
+from kuroshio.perf.ceilings import cpu, cpu_kernels, disk, inflating, store
 from kuroshio.perf.ceilings.caches import Cache, caches
 from kuroshio.perf.ceilings.ceiling import BANDWIDTHS, GB, Ceiling, Missing, ceiling
 from kuroshio.perf.ceilings.cpu import Effort
@@ -156,15 +156,6 @@ def test_inflating_by_every_library():
     found = list(inflating.inflate(1, TINY))
     assert "inflate (zlib)" in {each.name for each in found}
     assert all(each.unit == GB and each.value > 0.01 for each in found)
-
-
-def test_no_peak_is_guessed():
-    assert datasheet.peaks("NVIDIA H200") != []
-    for model in (None, "", "NVIDIA H200 NVL", "NVIDIA H2000", "Hygon DCU Z100", "AMD EPYC",
-                  "AMD Instinct MI250X", "NVIDIA A100-PCIE-40GB"):  # fmt: skip
-        assert datasheet.peaks(model) == []
-    for model in ("NVIDIA H200", "NVIDIA A100-SXM4-80GB", "AMD Instinct MI100"):
-        assert all(peak.source for peak in datasheet.peaks(model))
 
 
 @pytest.fixture

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 SUMMARY = "time a Python callable or a command, check its result, say whether the time is stable"
 EXAMPLES = """examples:
-  kuroshio perf bench mymodule:make_case --size 1024 4096 --dtype float32 float64 -o before.json
-  kuroshio perf bench mymodule:make_case --vs mymodule:other_case --size 4096
-  kuroshio perf bench --command 'python run.py' --vs 'python run.py --fast'
-  kuroshio perf bench before.json --vs after.json
+  kuroshio perf bench work.py:case --size 512 4096 --dtype float32 -o old.json
+  kuroshio perf bench work.py:case --vs work.py:other --size 4096
+  kuroshio perf bench --command 'python a.py' --vs 'python b.py' --seconds 20
+  kuroshio perf bench old.json --vs new.json
 
-CASE is module:function, file.py:function, or a module whose cases are marked with @perf.case.
-The function is called with the size and dtype if it takes them, and returns perf.Case(fn, bytes=,
-flops=, check=), a dict of the same, or just what is to be timed."""
+CASE is module:function or file.py:function, or a module or file alone whose
+cases are marked with @perf.case. The function is called with the size and
+dtype if it takes them, and returns perf.Case(fn, bytes=, flops=, check=), a
+dict of the same, or just what is to be timed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,16 +53,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     effort = parser.add_argument_group("how long")
     effort.add_argument(
         "--spread", type=float, metavar="SHARE",
-        help="repeat until the median's 95 %% interval is so narrow, half of it (default 0.02)",
+        help="repeat until half of the median's 95 %% interval is this share of it (default 0.02)",
     )  # fmt: skip
     effort.add_argument(
-        "--repeats", type=int, nargs=2, metavar=("LEAST", "MOST"), help="default 20 2000"
+        "--repeats",
+        type=int,
+        nargs=2,
+        metavar=("LEAST", "MOST"),
+        help="samples of a case (default 20 2000)",
     )
     effort.add_argument(
-        "--seconds", type=float, metavar="S", help="of samples a case at most (default 3)"
+        "--seconds",
+        type=float,
+        metavar="S",
+        help="of samples a case at most (default 3); of commands give more",
     )
     effort.add_argument(
-        "--warm-up", type=float, metavar="S", help="until steady, at most so long (default 5)"
+        "--warm-up",
+        type=float,
+        metavar="S",
+        help="before, until steady, at most so long (default 5)",
     )
     effort.add_argument(
         "--rounds", type=int, metavar="N",
@@ -69,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     effort.add_argument(
         "--resolution", type=float, metavar="SHARE",
-        help="of --vs: such a share is no difference (default 0.01; of saved results 0.05)",
+        help="of --vs: so small a share is no difference (default 0.01; of saved results 0.05)",
     )  # fmt: skip
     parser.add_argument("-o", "--output", metavar="FILE", help="results as JSON, environment too")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")

@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a processor: bandwidth, arithmetic, inflate, disk; of a GPU: parts of names, "
         "such as fma link matrix",
     )  # fmt: skip
-    parser.add_argument("--threads", type=int, metavar="N", help="of a processor (default: all)")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="of a processor, beside 1 (default: all)"
+    )
     parser.add_argument(
         "--folder", default=".", metavar="DIR",
         help="whose disk is read: make it where your data are (default: this one)",

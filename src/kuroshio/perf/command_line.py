@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from importlib import import_module
 
 # Name -> module of this package with `SUMMARY`, `add_arguments(parser)` and `run(arguments)`.
@@ -14,6 +15,17 @@ COMMANDS = {
     "occupancy": "occupancy_command",
     "experiment": "experiment_command",
 }
+_EPILOG = """from a question to an answer:
+  kuroshio perf env                      what times here depend on
+  kuroshio perf ceilings --save          what this machine attains, once
+  kuroshio perf bench work.py -o work.json            how long it takes
+  kuroshio perf roofline work.json       what bounds it
+  kuroshio perf experiment new 'TITLE'   what a change should bring, and why
+  kuroshio perf experiment seal 1        before it is measured
+  kuroshio perf bench work.py:old --vs work.py:new -o ab.json
+  kuroshio perf experiment run 1 --new ab.json        whether it did
+
+Each command explains itself: kuroshio perf bench --help"""
 
 
 def add(subparsers) -> None:  # type: ignore[no-untyped-def]
@@ -22,7 +34,8 @@ def add(subparsers) -> None:  # type: ignore[no-untyped-def]
         "perf",
         help="measure performance: environment, timing, ceilings, roofline, occupancy, experiments",
         description="Measure any program's performance, on a processor or a GPU.",
-        epilog="Each command explains itself: kuroshio perf bench --help",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, module in COMMANDS.items():
@@ -30,7 +43,7 @@ def add(subparsers) -> None:  # type: ignore[no-untyped-def]
         own = commands.add_parser(
             name,
             help=command.SUMMARY,
-            description=command.SUMMARY,
+            description=textwrap.fill(command.SUMMARY, 78),
             epilog=getattr(command, "EXAMPLES", None),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )

@@ -8,35 +8,19 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
 from ...messages import printable
+from ..output import Output
 from .record import CONFIRMED, NOT_CHECKED, NOT_JUDGED, REFUTED, SECTIONS, Record
 from .sealing import broken
 from .steps import sentence
 
 _COLOURS = {CONFIRMED: "green", REFUTED: "red", NOT_JUDGED: "red"}
-_WIDE, _CELL = 240, 30
+_CELL = 30
 Broken = tuple[str, str]  # a file's name, and why it cannot be read
-
-
-class Output(Console):
-    """Standard output; where its reader has gone, BrokenPipeError says so to the command line."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
-        if not self.is_terminal:  # a line stays a line, for grep
-            self.width = _WIDE
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-    def say(self, text: str) -> None:
-        """A line, wrapped only for a terminal."""
-        self.print(Text(printable(text)), soft_wrap=not self.is_terminal)
 
 
 def as_facts(record: Record) -> dict[str, Any]:
@@ -65,9 +49,13 @@ def print_json(facts: Any) -> None:
 
 def show_trail(records: Sequence[Record], unreadable: Sequence[Broken]) -> None:
     """A line an experiment, failures included."""
-    table = Table()
-    for name in ("no.", "experiment", "predicted", "measured", "verdict", "conclusion"):
-        table.add_column(name, justify="right" if name == "no." else "left")
+    output = Output()
+    gap = 3 if output.width >= 100 else 2 if output.width >= 80 else 1
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+    table.add_column("no.", justify="right")
+    for name in ("experiment", "predicted", "measured", "verdict"):
+        table.add_column(name)
+    table.add_column("conclusion", no_wrap=True)
     for record in records:
         follows = f" (follows {record.follows})" if record.follows else ""
         table.add_row(
@@ -80,7 +68,7 @@ def show_trail(records: Sequence[Record], unreadable: Sequence[Broken]) -> None:
         )
     for name, _ in unreadable:
         table.add_row("", _text(name), "", "", Text("cannot be read", style="red"), "")
-    Output().print(table)
+    output.print(table)
 
 
 def show_record(record: Record) -> None:
