@@ -15,7 +15,7 @@ from kuroshio.errors import Refusal
 from kuroshio.perf.experiments import commands, load, show, update
 from test_perf_experiment_command import (
     PYTHON,
-    _only_this_command,  # noqa: F401
+    _in_a_repository,  # noqa: F401
     begin,
     experiment,
     job,
