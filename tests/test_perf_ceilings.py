@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuroshio.errors import Refusal
+from kuroshio.perf import ceilings_command
 from kuroshio.perf.ceilings import cpu, cpu_kernels, disk, inflating, store
 from kuroshio.perf.ceilings.caches import Cache, caches
 from kuroshio.perf.ceilings.ceiling import BANDWIDTHS, GB, Ceiling, Missing, ceiling
@@ -277,3 +278,19 @@ def test_bad_requests_end_at_once(arguments, says):
     done = run_perf("ceilings", *arguments)
     assert done.status == 2
     assert says in done.err
+
+
+@pytest.mark.parametrize(
+    ("unit", "message_bytes", "unsteady"),
+    [("GB/s", None, True), ("us", None, False), ("GB/s", 1024, False), ("GB/s", 1 << 28, True)],
+)
+def test_stragglers_of_latencies_are_no_alarm(unit, message_bytes, unsteady):
+    found = ceiling("copy", "link", unit, [1.0, 2.0, 2.0], "", None, message_bytes)
+    assert found.unsteady == unsteady
+
+
+def test_an_unsteady_ceiling_is_named_with_its_level_and_threads(capsys):
+    who = store.identity("cpu")
+    found = [ceiling("memory read", "L2", "GB/s", [1.0, 2.0], "", 4)]
+    ceilings_command._show(who, found, [], {}, [])
+    assert "Unsteady: of memory read (L2, 4 threads) the" in capsys.readouterr().out

@@ -66,6 +66,16 @@ def write(folder: Path, rows: list[dict]) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("processors", "options", "hinted"),
+    [(1.0, [], True), (1.9, [], False), (None, [], False), (1.0, ["--threads", 1], False)],
+)
+def test_work_of_one_thread_under_the_roofs_of_two(measured, processors, options, hinted):
+    results = write(measured, [row("copy", 0.75, bytes=24e9, watched={"processors": processors})])
+    done = run_perf("roofline", results, *options)
+    assert ("--threads 1 holds to the roofs of one" in done.out) == hinted
+
+
 def test_the_command_judges(measured):
     done = run_perf("roofline", measured / "results.json", "--json")
     assert done.status == 0, done

@@ -123,6 +123,7 @@ def _measure(arguments: argparse.Namespace) -> tuple[Results, list[Comparison]]:
     from .bench_turns import in_turn, pairs
     from .case_module import check_apart
     from .compare import check_same, compare_results
+    from .output import doing
     from .results import Results, load_results
 
     effort = _effort(arguments)
@@ -133,16 +134,25 @@ def _measure(arguments: argparse.Namespace) -> tuple[Results, list[Comparison]]:
         saved = load_results(arguments.vs)
         check_same(saved.environment, environment_of(saved.rows))  # before anything is timed
     if arguments.vs is None or saved is not None:
-        rows = [measure(make(), effort) for make in first]
+        rows = []
+        with doing() as say:
+            for number, make in enumerate(first, start=1):
+                subject = make()
+                say(f"timing {number} of {len(first)}: {subject.case.label}")
+                rows.append(measure(subject, effort))
+                del subject  # its arrays go before others are made
         results = Results(name, environment_of(rows), rows)
         if saved is None:
             return results, []
         return results, compare_results(saved, results, _saved_resolution(arguments))
     rows, comparisons = [], []
-    for a, b in pairs(first, _subjects(arguments, arguments.vs)):
-        both, comparison = in_turn(a, b, effort)
-        rows += both
-        comparisons.append(comparison)
+    both_sides = pairs(first, _subjects(arguments, arguments.vs))
+    with doing() as say:
+        for number, (a, b) in enumerate(both_sides, start=1):
+            say(f"timing {number} of {len(both_sides)} in turn with its other")
+            both, comparison = in_turn(a, b, effort)
+            rows += both
+            comparisons.append(comparison)
     check_apart()  # also what was imported late
     return Results(f"{name} and {arguments.vs}", environment_of(rows), rows), comparisons
 

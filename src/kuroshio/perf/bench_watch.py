@@ -5,6 +5,7 @@ Looked at between samples, never while one is timed.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -35,6 +36,7 @@ class Watch:
         self._looks = 0
         self._last = float("-inf")
         self._before = _counters()
+        self._since = perf_counter(), _processor_s()
 
     def look(self) -> None:
         """Take the clock and the reasons for a low one, if the last time is long enough ago."""
@@ -80,7 +82,20 @@ class Watch:
             "looks": self._looks,
             "clock_mhz": [min(self._clocks), max(self._clocks)] if self._clocks else None,
             "throttling": dict(self._throttling),
+            "processors": self._processors(),
         }
+
+    def _processors(self) -> float | None:
+        """How many this process and its children kept busy, on average; None: too short to tell."""
+        since, before_s = self._since
+        spent = perf_counter() - since
+        return round((_processor_s() - before_s) / spent, 2) if spent >= _EVERY_S / 5 else None
+
+
+def _processor_s() -> float:
+    """Seconds of processors, of this process and of those that it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _gpu(device: str) -> environment_gpu.Watched | None:

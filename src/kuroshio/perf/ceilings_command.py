@@ -48,6 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
     from .ceilings.datasheet import peaks
     from .environment import environment_with
     from .json_file import check_writable, write_json
+    from .output import doing
 
     device = check_device(arguments.device)
     if device == "auto" or device.endswith(":all"):
@@ -80,11 +81,12 @@ def run(arguments: argparse.Namespace) -> None:
         folder = Path(arguments.folder)
         if not only or "disk" in only:
             _check_folder(folder)
-        found = measure.processor_ceilings(threads, arguments.quick, folder, only, _progress)
-    else:
-        model, found = measure.gpu_ceilings(device, arguments.quick, only, _progress)
-    ceilings, missing = measure.sorted_out(found)
-    _progress("")
+    with doing() as say:
+        if device == "cpu":
+            found = measure.processor_ceilings(threads, arguments.quick, folder, only, say)
+        else:
+            model, found = measure.gpu_ceilings(device, arguments.quick, only, say)
+        ceilings, missing = measure.sorted_out(found)
     if only and not ceilings:
         why = "; ".join(f"{each.name}: {each.why}" for each in missing)
         raise Refusal(
@@ -124,19 +126,12 @@ def _check_folder(folder: Path) -> None:
         ) from problem
 
 
-def _progress(what: str) -> None:
-    """On a terminal, what is being measured."""
-    import sys
-
-    if sys.stderr is not None and sys.stderr.isatty():
-        print(f"\r\x1b[K{f'measuring {what} ...' if what else ''}", end="", file=sys.stderr)
-
-
 def _show(who, ceilings, missing, beside, sheet) -> None:  # type: ignore[no-untyped-def]
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    from ..console import Output
+
+    output = Output()
     table = Table(title=f"{who.device}: {who.model}", title_justify="left")
     crews = any(each.threads for each in ceilings)
     for column in ("ceiling", "level", *(["threads"] * crews)):
@@ -154,18 +149,18 @@ def _show(who, ceilings, missing, beside, sheet) -> None:  # type: ignore[no-unt
         if sheet:
             row.append(_number(beside[number].value) if number in beside else "")
         table.add_row(*row)
-    console.print(table)
+    output.print(table)
     for source in dict.fromkeys(peak.source for peak in sheet):
-        print(f"The data sheet's figures are promises, not measurements: {source}.")
+        output.say(f"The data sheet's figures are promises, not measurements: {source}.")
     unsteady = [each for each in ceilings if each.unsteady]
     if unsteady:
-        names = list(dict.fromkeys(each.name for each in unsteady))
-        print(
-            f"Unsteady: of {', '.join(names)} the lowest sample is less than 60 % of the highest. "
-            "Something else ran; end it, or wait, and measure again."
+        names = ", ".join(each.label for each in unsteady)
+        output.say(
+            f"Unsteady: of {names} the lowest sample is less than 60 % of the highest. Something "
+            "else ran; end it, or wait, and measure again."
         )
     for each in missing:
-        print(f"Not measured: {each.name}: {each.why}.")
+        output.say(f"Not measured: {each.name}: {each.why}.")
 
 
 def _number(value: float) -> str:

@@ -195,11 +195,15 @@ class JaxClock:
     def __init__(self, jax: Any, device: str, model: str | None) -> None:
         self._jax, self.device, self.model = jax, device, model
         self.flush_bytes = 0 if device == "cpu" else _FLUSH_BYTES["hip"]
+        self._scratch: Any = None
 
     def time(self, call: Callable[[], Any], calls: int, *, flush: bool, keep: bool) -> Sample:
         if flush:
-            scratch = self._jax.numpy.zeros(self.flush_bytes, "uint8")
-            self._jax.block_until_ready(scratch)
+            if self._scratch is None:
+                self._scratch = self._jax.numpy.zeros(self.flush_bytes, "uint8")
+                # In place: a new array for each sample would be given and taken between calls.
+                self._overwrite = self._jax.jit(lambda scratch: scratch + 1, donate_argnums=0)
+            self._scratch = self._jax.block_until_ready(self._overwrite(self._scratch))
         output = None
         start = perf_counter()
         for _ in range(calls):

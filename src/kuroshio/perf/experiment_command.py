@@ -323,8 +323,8 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _say(arguments: argparse.Namespace, record: Record, text: str) -> None:
+    from ..console import Output
     from .experiments.show import as_facts, print_json
-    from .output import Output
 
     if arguments.json:
         print_json(as_facts(record))

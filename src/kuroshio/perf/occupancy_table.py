@@ -8,8 +8,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from ..console import Output
 from ..messages import printable
-from .output import Output, fitting, left_out_says
+from .output import fitting, left_out_says
 
 Facts = dict[str, Any]
 

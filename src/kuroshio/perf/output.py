@@ -1,30 +1,13 @@
-"""Standard output of the commands: what a person sees, and what a pipe gets."""
+"""Tables that fit the terminal, and a word on what is being done."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from rich.console import Console
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from shutil import get_terminal_size
 
 from ..messages import printable
-
-_WIDTH_OF_FILES = 240
-
-
-class Output(Console):
-    """Standard output; where its reader has gone, BrokenPipeError says so to the command line."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
-        if not self.is_terminal:  # nobody's columns to fit into: a line stays a line, for grep
-            self.width = _WIDTH_OF_FILES
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-    def say(self, text: str) -> None:
-        """A line, wrapped only for a terminal."""
-        self.print(printable(text), soft_wrap=not self.is_terminal)
 
 
 def fitting(
@@ -46,3 +29,21 @@ def fitting(
 
 def left_out_says(names: Sequence[str]) -> str:
     return f"In a wider terminal, and with --json, also: {', '.join(names)}."
+
+
+@contextmanager
+def doing() -> Iterator[Callable[[str], None]]:
+    """Gives a function that says on a terminal what is being done, until the next or the end.
+
+    A line now and then: a bar that moves by itself would be timed with the work.
+    """
+
+    def say(what: str) -> None:
+        if sys.stderr is not None and sys.stderr.isatty():
+            line = f"{printable(what)[: get_terminal_size().columns - 5]} ..." if what else ""
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield say
+    finally:
+        say("")

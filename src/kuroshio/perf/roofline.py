@@ -64,6 +64,7 @@ class Point:
 
     all_seconds  of all launches; None: there is one
     share        of the time of all points
+    processors   that it kept busy; None: not known, or it is no processor's work
     counted_integers  instead of counted_flops where they are nearer to their roof (see `judge`)
     """
 
@@ -77,6 +78,7 @@ class Point:
     counted_integers: float | None = None
     all_seconds: float | None = None
     share: float = 1.0
+    processors: float | None = None
     notes: tuple[str, ...] = ()
 
     @property

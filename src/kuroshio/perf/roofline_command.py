@@ -168,8 +168,9 @@ def _show(arguments, judged, under, model: str) -> None:  # type: ignore[no-unty
     import json
     from pathlib import Path
 
+    from ..console import Output
     from . import roofline_text
-    from .output import Output, left_out_says
+    from .output import left_out_says
 
     crew = "" if under.threads is None else f", {under.threads} thread{'s' * (under.threads > 1)}"
     where = f"{model}{crew}" if under.device == model else f"{under.device} ({model}{crew})"
@@ -197,6 +198,8 @@ def _show(arguments, judged, under, model: str) -> None:  # type: ignore[no-unty
         output.say(left_out_says(left_out))
     for sentence in roofline_text.sentences(judged):
         output.say(sentence)
+    if arguments.threads is None and (hint := roofline_text.fewer_threads(judged, under)):
+        output.say(hint)
     if arguments.output is not None:
         output.say(f"Drawn: {arguments.output}")
 
@@ -206,8 +209,8 @@ def _pipeline(arguments, path, said) -> None:  # type: ignore[no-untyped-def]
 
     from rich.table import Table
 
+    from ..console import Output
     from . import roofline_pipeline as pipeline
-    from .output import Output
 
     device = pipeline.device_of(said)
     _, host = _ceilings(arguments.ceilings, "cpu")

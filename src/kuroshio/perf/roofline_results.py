@@ -174,5 +174,6 @@ def _point(path: Path, row: Row) -> Point:
         operations = f"{row.dtype} fma"
     return Point(
         name=row.label, seconds=seconds, bytes=nbytes, flops=flops, operations=operations,
+        processors=row.watched.get("processors") if row.device == "cpu" else None,
         notes=tuple(notes),
     )  # fmt: skip

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _HEIGHT = 18
+_ABOUT_ONE = 1.25
 _CASE = 16  # columns that names of cases have at least
 # Columns of the table that go first where the terminal is narrow.
 _DISPENSABLE = ("op/byte", "share", "Gop/s", "GB/s", "declared", "counted")
@@ -124,6 +125,20 @@ def sentences(judged: Sequence[Judgement]) -> list[str]:
         if len(of) > 1:
             said.append(f"{', '.join(mark(number) for number in of)}: {note}.")
     return said
+
+
+def fewer_threads(judged: Sequence[Judgement], under: Roofs) -> str:
+    """That work kept one processor busy and is held to more; empty where there is no such."""
+    alone = [
+        mark(number) for number, each in enumerate(judged)
+        if each.point.processors is not None and each.point.processors <= _ABOUT_ONE
+    ]  # fmt: skip
+    if not alone or (under.threads or 1) < 2:
+        return ""
+    return (
+        f"{', '.join(alone)} kept about one processor busy, and the roofs are those of "
+        f"{under.threads}: --threads 1 holds to the roofs of one."
+    )
 
 
 def brief(name: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import Refusal
+from ..output import doing
 from ..whole_file import read_bytes, read_stream
 from .sides import Document, is_bench
 
@@ -43,14 +44,16 @@ def measure(
     """
     fresh: list[Document] = []
     former: list[Document] = []
-    for turn in range(repeats):
-        for command, documents in ((old, former), (new, fresh)):
-            if command is not None:
-                documents.append(run(command))
-        if turn == 0:
-            look(fresh, former)
-        if is_bench(fresh[0].data):
-            break
+    with doing() as say:
+        for turn in range(repeats):
+            for command, documents in ((old, former), (new, fresh)):
+                if command is not None:
+                    say(f"running, turn {turn + 1} of {repeats}: {command}")
+                    documents.append(run(command))
+            if turn == 0:
+                look(fresh, former)
+            if is_bench(fresh[0].data):
+                break
     return fresh, former
 
 

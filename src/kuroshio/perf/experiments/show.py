@@ -12,8 +12,8 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
+from ...console import Output
 from ...messages import printable
-from ..output import Output
 from .record import CONFIRMED, NOT_CHECKED, NOT_JUDGED, REFUTED, SECTIONS, Record
 from .sealing import broken
 from .steps import sentence
