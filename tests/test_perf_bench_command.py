@@ -6,6 +6,7 @@ import json
 import sys
 from itertools import count
 
+import numpy as np
 import pytest
 
 from cli_runs import assert_refused
@@ -14,6 +15,7 @@ from kuroshio.errors import Refusal
 from kuroshio.perf import json_file
 from kuroshio.perf.bench_program import program_case
 from kuroshio.perf.cases import load, make
+from kuroshio.perf.results import table
 from perf_runs import run_perf, write_cases
 
 QUICK = ("--seconds", "0.3", "--warm-up", "0.1")
@@ -261,3 +263,20 @@ def test_api_makes_the_same_cases(module) -> None:
 def test_unknown_name_of_the_package() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         perf.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, None])
+def test_a_table_fits_the_terminal(width) -> None:
+    """Columns that have no room go, the least needed first; what is said is wrapped."""
+    rows = perf.bench(np.zeros(9).sum, name="a case with a name", dtype="float64", bytes=72,
+                      flops=9, seconds=0.05, warm_up_s=0).rows  # fmt: skip
+    text = table(rows, width)
+    assert "a case with a name" in text
+    assert "median" in text
+    longest = max(map(len, text.splitlines()))
+    if width is None:
+        assert longest > 120  # a sentence stays a line
+    else:
+        assert longest <= width
+    assert ("In a wider terminal" in text) == (width in (60, 80))
+    assert ("  mad" in text) == (width not in (60, 80))

@@ -244,6 +244,8 @@ def _show(arguments: argparse.Namespace, results: Results, comparisons: list[Com
 
     from ..messages import printable
     from .json_file import write_json
+    from .output import terminal_width, wrapped
+    from .results import table
 
     content = results.to_json()
     if comparisons:
@@ -255,6 +257,7 @@ def _show(arguments: argparse.Namespace, results: Results, comparisons: list[Com
         if arguments.json:
             print(json.dumps(content, indent=1))
         else:
-            print("\n".join(printable(line) for line in str(results).splitlines()))
+            width = terminal_width()
+            print(table(results.rows, width))
             for each in comparisons:
-                print(printable(each.verdict))
+                print(wrapped(printable(each.verdict), width))

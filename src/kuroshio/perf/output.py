@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
@@ -25,6 +26,21 @@ def fitting(
             left_out.append(name)
             del kept[name]
     return kept, left_out
+
+
+def terminal_width() -> int | None:
+    """Of standard output; None where it is no terminal."""
+    there = sys.stdout is not None and sys.stdout.isatty()
+    return get_terminal_size().columns if there else None
+
+
+def wrapped(text: str, width: int | None, indent: str = "") -> str:
+    """For a terminal of that width; without one a line stays a line, for grep."""
+    if width is None:
+        return text
+    return textwrap.fill(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def left_out_says(names: Sequence[str]) -> str:

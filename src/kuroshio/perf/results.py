@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import Refusal
+from ..messages import printable
 from .json_file import read_json, write_json
+from .output import fitting, left_out_says, wrapped
 
 SCHEMA = "kuroshio.perf.result/1"
 _TIMES = ("median", "p90", "min", "mad")
@@ -110,6 +113,10 @@ def load_results(path: str | os.PathLike[str]) -> Results:
     return found
 
 
+_GAP = "  "
+_DISPENSABLE = ("mad", "min", "p90", "host median", "n", "dtype")  # in a narrow terminal
+
+
 def _row(stored: dict[str, Any]) -> Row:
     """TypeError where it is none: somebody else may have written it."""
     row = Row(**{k: v for k, v in stored.items() if k in Row.__dataclass_fields__})
@@ -127,8 +134,11 @@ def _row(stored: dict[str, Any]) -> Row:
     return row
 
 
-def table(rows: list[Row]) -> str:
-    """For a terminal: a line a row, then why rows are unstable and what the clocks enclosed."""
+def table(rows: list[Row], width: int | None = None) -> str:
+    """A line a row, then why rows are unstable and what the clocks enclosed.
+
+    width  of a terminal: columns that have no room are left out, and what is said is wrapped
+    """
     lines = [["case", "size", "dtype", "device", "median", "p90", "min", "mad", "host median",
               "GB/s", "Gop/s", "n", "correct", "stable"]]  # fmt: skip
     for row in rows:
@@ -143,25 +153,31 @@ def table(rows: list[Row]) -> str:
             ]
         )  # fmt: skip
     used = [i for i in range(len(lines[0])) if any(line[i] for line in lines[1:])]
-    text = columns([[line[i] for i in used] for line in lines], left=1)
-    for row in rows:
-        if row.unstable_because:
-            text += f"\n{row.label} is unstable. {row.unstable_because}."
+    cells: dict[str, Sequence[str]] = {
+        lines[0][i]: [printable(line[i]) for line in lines[1:]] for i in used
+    }
+    left_out: list[str] = []
+    if width is not None:
+        cells, left_out = fitting(cells, width + len(_GAP), len(_GAP), _DISPENSABLE)
+    text = columns([list(cells), *(list(line) for line in zip(*cells.values(), strict=True))], 1)
+    said = [f"{r.label} is unstable. {r.unstable_because}." for r in rows if r.unstable_because]
     about: dict[str, list[str]] = {}
     for row in rows:
         sentence = f"{row.boundary}. {row.caches}".strip()
         about.setdefault(sentence, []).append(row.label)
     for sentence, labels in about.items():
         whose = "" if len(about) == 1 else f" ({', '.join(labels)})"
-        text += f"\nClocks{whose}: {sentence}"
-    return text
+        said.append(f"Clocks{whose}: {sentence}")
+    if left_out:
+        said.append(left_out_says(left_out))
+    return "\n".join([text, *(wrapped(printable(each), width) for each in said)])
 
 
 def columns(lines: list[list[str]], left: int = 0) -> str:
     """Aligned, the first `left` columns to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        "  ".join(
+        _GAP.join(
             cell.ljust(width) if i < left else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
