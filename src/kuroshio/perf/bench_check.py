@@ -33,7 +33,8 @@ def threshold(case: Case) -> str | None:
     if case.check is None:
         return None
     if callable(case.check):
-        return f"function {getattr(case.check, '__name__', type(case.check).__name__)}"
+        name = getattr(case.check, "__name__", type(case.check).__name__)
+        return "a function" if name == "<lambda>" else f"function {name}"
     if not case.tolerance:
         return "equal to the expected output"
     return f"error at most {case.tolerance:g} of the largest expected value"

@@ -164,8 +164,10 @@ def _new(arguments: argparse.Namespace) -> None:
             follows=arguments.follows,
         ),
     )
-    _say(arguments, record, f"{record.path} was written. Complete it, then seal it: "
-         f"kuroshio perf experiment seal {record.number}")  # fmt: skip
+    complete = all((record.observation, record.hypothesis, record.change, record.prediction))
+    then = "Seal it" if complete else "Complete it, then seal it"
+    _say(arguments, record, f"{record.path} was written. {then}: kuroshio perf experiment seal "
+         f"{record.number}")  # fmt: skip
 
 
 def _seal(arguments: argparse.Namespace) -> None:

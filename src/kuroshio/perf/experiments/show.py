@@ -14,12 +14,14 @@ from rich.text import Text
 
 from ...console import Output
 from ...messages import printable
+from ..results import seconds_text
 from .record import CONFIRMED, NOT_CHECKED, NOT_JUDGED, REFUTED, SECTIONS, Record
 from .sealing import broken
 from .steps import sentence
 
 _COLOURS = {CONFIRMED: "green", REFUTED: "red", NOT_JUDGED: "red"}
 _CELL = 30
+_SECONDS = ("median", "p90", "min", "mad")  # of a result of bench
 Broken = tuple[str, str]  # a file's name, and why it cannot be read
 
 
@@ -155,8 +157,8 @@ def _sides(new: Any, old: Any) -> Table:
     for key in dict.fromkeys([*new, *old]):
         if _is_long(new.get(key)) or _is_long(old.get(key)):
             continue
-        row = [_text(key), _text(_shown(new.get(key)))]
-        table.add_row(*row, *([_text(_shown(old.get(key)))] if old else []))
+        row = [_text(key), *(_text(_shown(side.get(key), key)) for side in (new, old))]
+        table.add_row(*row[: 3 if old else 2])
     return table
 
 
@@ -173,9 +175,13 @@ def _is_long(value: Any) -> bool:
     return isinstance(value, str) and len(value) > _CELL
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, key: str = "") -> str:
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
+    if key in _SECONDS and isinstance(value, int | float):
+        return seconds_text(value)
+    if key in ("bytes", "flops") and isinstance(value, int):
+        return f"{value:,}"
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
