@@ -52,6 +52,9 @@ def also_ten():
 def eleven():
     return work(11)
 
+def speaks():
+    return lambda: print("hello")
+
 def no_case():
     return 3
 

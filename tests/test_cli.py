@@ -355,3 +355,18 @@ def test_thousands_of_sources_are_not_all_named_in_the_output():
     assert short == ["climatology", "a/0.nc", "(9,998 more)", "a/9999.nc", "-o", "clim.nc"]
     assert few(command[:6], names[:5]) == command[:6]
     assert few(["something", "else"], names) == ["something", "else"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="There is no /dev/full here.")
+@pytest.mark.parametrize(
+    "command", [("perf", "env"), ("perf", "occupancy", "--arch", "sm_90", "--vgpr", "32")]
+)
+def test_standard_output_that_takes_no_more(command):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kuroshio", *command], stdout=full, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("kuroshio: What was to be shown could not be written")
+    assert "Traceback" not in done.stderr

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from itertools import repeat
+import timeit
+import weakref
+from itertools import cycle, repeat
 
 import numba
 import numpy as np
@@ -89,6 +91,44 @@ def test_repeats_go_on_until_the_median_is_known() -> None:
     noisy = scripted(rng.uniform(1, 9, 2000), Effort(spread=1e-4, most=300, warm_up_s=0))
     assert noisy.repeats == 300
     assert noisy.uncertainty > 1e-4
+
+
+def test_what_is_timed_is_the_call_alone() -> None:
+    """Nothing is called between: an empty function takes some 30 ns, and took 150."""
+
+    def nothing() -> None:
+        pass
+
+    by_hand = min(timeit.repeat(nothing, number=1000, repeat=50)) / 1000
+    (row,) = perf.bench(nothing, **QUICK).rows
+    assert row.host_s["min"] < 2.5 * by_hand + 20e-9
+
+
+def test_a_quick_call_among_slow_ones_makes_no_long_sample() -> None:
+    slow = cycle([False, False, True])
+    start = time.perf_counter()
+    (row,) = perf.bench(lambda: time.sleep(0.02) if next(slow) else None, **QUICK).rows
+    assert row.calls_a_sample == 1
+    assert time.perf_counter() - start < 4
+
+
+def test_garbage_that_refers_to_itself_goes_while_it_is_timed() -> None:
+    alive: list[weakref.ref] = []
+    most = 0
+
+    class Knot:
+        pass
+
+    def work() -> None:
+        nonlocal most
+        knot = Knot()
+        knot.itself = knot
+        alive.append(weakref.ref(knot))
+        most = max(most, sum(each() is not None for each in alive[-1000:]))
+        time.sleep(0.002)
+
+    (row,) = perf.bench(work, seconds=0.8, repeats=(300, 400), warm_up_s=0.1).rows
+    assert most < row.repeats  # those of a quarter of a second
 
 
 def test_time_is_a_cap() -> None:
@@ -250,6 +290,13 @@ def test_no_device_at_all_is_not_called_lost() -> None:
     [
         ({"fn": 3}, "cannot be called"),
         ({"bytes": 0}, "bytes=0"),
+        ({"bytes": "many"}, "bytes='many' of a case is no amount"),
+        ({"flops": float("nan")}, "flops=nan"),
+        ({"inputs": [np.ones(2)]}, "are no inputs"),
+        ({"inputs": np.ones((2, 2))}, "are no inputs"),
+        ({"inputs": [1, 2]}, r"inputs=\[1, 2\] are no inputs"),
+        ({"tolerance": -1}, "tolerance=-1"),
+        ({"tolerance": "0.1"}, "tolerance='0.1'"),
         ({"flops": -1}, "flops=-1"),
         ({"spread": 0}, "spread=0"),
         ({"repeats": (9, 3)}, "repeats from 9 to 3"),
@@ -263,6 +310,46 @@ def test_bad_requests(arguments, words) -> None:
 
 
 # What is kept
+
+
+def test_numbers_and_types_of_numpy_are_kept_as_plain_ones(tmp_path) -> None:
+    case = perf.Case(
+        lambda: 1, name="a\nb", bytes=np.int64(8), flops=2e9, size=np.int32(4), dtype=np.float32,
+    )  # fmt: skip
+    results = perf.bench(case, **QUICK)
+    results.save(tmp_path / "r.json")
+    (row,) = perf.load_results(tmp_path / "r.json").rows
+    assert (row.case, row.bytes, row.flops, row.size, row.dtype) == (
+        "a b", 8, 2_000_000_000, 4, "float32",
+    )  # fmt: skip
+    assert perf.Case(int, dtype=np.dtype("int16")).dtype == "int16"
+    assert perf.Case(int, flops=2 / 3 * 10**3).flops == 667
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": {"a": 1}},
+        {"environment": None},
+        {"samples_s": [-1.0, 2.0]},
+        {"samples_s": [float("nan")]},
+        {"samples_s": ["a"]},
+        {"samples_s": None},
+        {"device_s": {"median": 1}},
+        {"host_s": {}},
+        {"device": 5},
+        {"case": [1]},
+    ],
+)
+def test_results_that_somebody_changed_are_refused(tmp_path, change) -> None:
+    whole = scripted(repeat(1.0))
+    stored = perf.Results("x", {}, [whole]).to_json()
+    where = stored if {*change} <= {"rows", "environment"} else stored["rows"][0]
+    where |= change
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(stored))
+    with pytest.raises(Refusal, match=r"lacks something that results have .* Measure again"):
+        perf.load_results(path)
 
 
 def test_results_come_back_as_saved(tmp_path) -> None:
@@ -284,6 +371,7 @@ def test_results_that_are_none_are_refused(tmp_path) -> None:
         ('{"schema": "kuroshio.perf.result/1", "rows": [', "no whole JSON"),
         ('{"a": 1}', "holds no results"),
         ('{"schema": "kuroshio.perf.result/1", "rows": [{}]}', "lacks something"),
+        (json.dumps(perf.Results("", {}, []).to_json()), "holds no rows"),
     ):
         path.write_text(text)
         with pytest.raises(Refusal, match=words):

@@ -18,7 +18,7 @@ from kuroshio.device import cuda
 from kuroshio.device.gpu import GpuError
 from kuroshio.errors import Refusal
 from kuroshio.perf import environment_gpu
-from kuroshio.perf.bench_effort import Effort
+from kuroshio.perf.bench_effort import SHORTEST_S, Effort
 from kuroshio.perf.clocks import HostClock, clock_for
 
 KERNEL_S = 0.002
@@ -221,8 +221,14 @@ def test_inputs_in_turn_instead_of_the_flush(cupy, device) -> None:
 
     inputs = [(OfCupy(device, 0),), (OfCupy(device, 0),)]
     (row,) = perf.bench(launch, inputs=inputs, **QUICK).rows
+    assert "flush" in device.log  # all of these lie in a cache together
+    assert row.caches == "2 inputs in turn. The device's caches are overwritten before each sample."
+    device.log.clear()
+    for (array,) in inputs:
+        array.nbytes = 256 << 20
+    (row,) = perf.bench(launch, inputs=inputs, **QUICK).rows
     assert "flush" not in device.log
-    assert "2 inputs in turn" in row.caches
+    assert row.caches == "2 inputs in turn."
 
 
 def test_rocm_builds_of_pytorch_are_hip(torch, device) -> None:
@@ -288,14 +294,32 @@ def test_arrays_are_found_inside(cupy, device) -> None:
     assert clock_for(({"a": [1, (OfCupy(device),)]}, ()), None).device == "hip:0"
 
 
+def test_without_a_flush_short_calls_share_a_sample(cupy, device) -> None:
+    """Else the device's clock would count how late an idle device takes a launch."""
+
+    def launch():
+        device.launch("kernel", SHORTEST_S / 4)
+        return OfCupy(device)
+
+    (row,) = perf.bench(launch, flush=False, **QUICK).rows
+    assert 2 <= row.calls_a_sample <= 4
+    (row,) = perf.bench(launch, **QUICK).rows
+    assert row.calls_a_sample == 1
+
+
 def test_jax_is_waited_for_through_its_outputs(device, monkeypatch) -> None:
     def wait(tree) -> None:  # whatever is in it
         (tree[0] if isinstance(tree, tuple) else tree).block_until_ready()
+        return tree
 
+    def overwrite(scratch):
+        made.append(scratch)
+        return device.launch("flush", 0) or OfJax(device)
+
+    made = []
     module = ModuleType("jax")
-    module.numpy = SimpleNamespace(
-        zeros=lambda count, dtype: device.launch("flush", 0) or OfJax(device)
-    )
+    module.numpy = SimpleNamespace(zeros=lambda count, dtype: OfJax(device))
+    module.jit = lambda function, donate_argnums: overwrite
     module.block_until_ready = wait
     monkeypatch.setitem(sys.modules, "jax", module)
     (row,) = perf.bench(kernel(device, OfJax), **QUICK).rows
@@ -304,6 +328,7 @@ def test_jax_is_waited_for_through_its_outputs(device, monkeypatch) -> None:
     assert row.host_s["min"] >= KERNEL_S
     assert "until its outputs are ready" in row.boundary
     assert device.log[1:5] == ["flush", "wait", "kernel", "wait"]
+    assert len(set(map(id, made))) == len(made) > 1  # each is what the one before became
 
 
 def test_numba_cuda_is_not_timed_wrongly(device) -> None:

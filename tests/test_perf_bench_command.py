@@ -6,13 +6,16 @@ import json
 import sys
 from itertools import count
 
+import numpy as np
 import pytest
 
 from cli_runs import assert_refused
 from kuroshio import perf
 from kuroshio.errors import Refusal
+from kuroshio.perf import json_file
 from kuroshio.perf.bench_program import program_case
 from kuroshio.perf.cases import load, make
+from kuroshio.perf.results import table
 from perf_runs import run_perf, write_cases
 
 QUICK = ("--seconds", "0.3", "--warm-up", "0.1")
@@ -90,7 +93,8 @@ def test_a_against_saved(module, tmp_path) -> None:
     assert json.loads(run_perf("bench", before, "--vs", before, "--json").out)["comparisons"]
     stored["environment"]["cpu"]["model"] = "another"
     before.write_text(json.dumps(stored))
-    refused = run_perf("bench", f"{module}:ten", "--vs", before, *QUICK)
+    # Before anything is timed: this case would raise.
+    refused = run_perf("bench", f"{module}:raises", "--vs", before, *QUICK)
     assert_refused(refused, "differing environments", "cpu model: another and")
 
 
@@ -106,6 +110,44 @@ def test_command_is_timed_and_checked(module) -> None:
         run_perf("bench", "--command", short, "--check", f"{module}:long_output", *QUICK),
         "wrong result",
     )
+
+
+def test_what_a_command_leaves_running_is_not_waited_for() -> None:
+    shown = run_perf("bench", "--command", "sh -c 'sleep 2 & echo x'", "--repeats", 6, 6, *QUICK,
+                     "--json")  # fmt: skip
+    assert json.loads(shown.out)["rows"][0]["host_s"]["median"] < 1
+
+
+def test_command_that_says_nothing_and_one_that_is_there_in_vain(tmp_path) -> None:
+    assert_refused(run_perf("bench", "--command", "sh -c 'exit 3'"), "status 3", "it said nothing")
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    assert_refused(run_perf("bench", "--command", script), "is there, but what its first line")
+
+
+def test_commands_whose_last_word_is_a_json_file() -> None:
+    one, other = (f"{sys.executable} -S -c pass {name}.json" for name in "ab")
+    shown = run_perf("bench", "--command", one, "--vs", other, "--repeats", 6, 6, *QUICK)
+    assert shown.status == 0, shown
+    assert "b.json" in shown.out
+
+
+def test_what_a_case_prints_is_not_among_the_json(module) -> None:
+    shown = run_perf("bench", f"{module}:speaks", *QUICK, "--json")
+    assert json.loads(shown.out)["rows"]
+    assert "hello" in shown.err
+
+
+def test_work_is_shown_although_the_file_cannot_be_written(module, tmp_path, monkeypatch) -> None:
+    def full(*_) -> None:
+        raise Refusal("It is full.")
+
+    monkeypatch.setattr(json_file, "write_json", full)
+    shown = run_perf("bench", f"{module}:ten", *QUICK, "-o", tmp_path / "r.json")
+    assert shown.status == 2
+    assert "It is full" in shown.err
+    assert shown.out.splitlines()[1].startswith("ten ")
 
 
 def test_commands_against_each_other() -> None:
@@ -163,10 +205,14 @@ def test_case_that_cannot_be_made_or_imported(module, tmp_path) -> None:
         (("--command", ""), "The command is empty"),
         (("--command", "'"), "cannot be split into words"),
         (("--command", "no-such-program-here x"), "There is no program no-such-program-here"),
+        (("--command", "A=1 python"), "env A=1 ..."),
+        (("json:dumps", "-o", ""), "An empty name cannot be written"),
         (("--command", "true", "--spread", "3"), "spread=3"),
         (("json:dumps", "--size", "3"), "takes no size"),
         (("--command", "true", "--size", "3"), "--size and --dtype are for a case"),
         (("--command", "true", "--device", "gpu"), "'gpu' is no device"),
+        (("--command", "true", "--device", "auto"), "--device auto does not say"),
+        (("--command", "true", "--device", "cuda:all"), "--device cuda:all does not say"),
         (("json:dumps", "--vs", "json:dumps", "--rounds", "0"), "rounds=0"),
         (("json:dumps",), "dumps needs obj"),
     ],
@@ -183,6 +229,15 @@ def test_command_that_fails_says_what_it_said() -> None:
     assert shown.err.endswith("the reason\n")
     with pytest.raises(Refusal, match="was ended by signal 9"):
         program_case("sh -c 'kill -9 $$'").fn()
+
+
+def test_output_goes_where_the_command_was_given(module, tmp_path, monkeypatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    text = "import os\ndef goes():\n    return lambda: os.chdir(ELSEWHERE)\n"
+    text = text.replace("ELSEWHERE", repr(str(tmp_path / "elsewhere")))
+    (tmp_path / "goes_of_tests.py").write_text(text)
+    assert run_perf("bench", "goes_of_tests.py:goes", *QUICK, "-o", "r.json").status == 0
+    assert (tmp_path / "r.json").exists()
 
 
 def test_output_that_cannot_be_written_is_told_first(module, tmp_path) -> None:
@@ -208,3 +263,20 @@ def test_api_makes_the_same_cases(module) -> None:
 def test_unknown_name_of_the_package() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         perf.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("width", [70, 80, 120, None])
+def test_a_table_fits_the_terminal(width) -> None:
+    """Columns that have no room go, the least needed first; what is said is wrapped."""
+    rows = perf.bench(np.zeros(9).sum, name="a case", dtype="float64", bytes=72,
+                      flops=9, seconds=0.05, warm_up_s=0).rows  # fmt: skip
+    text = table(rows, width)
+    assert "a case" in text
+    assert "median" in text
+    longest = max(map(len, text.splitlines()))
+    if width is None:
+        assert longest > 100  # a sentence stays a line
+    else:
+        assert longest <= width
+    assert ("In a wider terminal" in text) == (width in (70, 80))
+    assert ("  mad" in text) == (width not in (70, 80))

@@ -126,3 +126,17 @@ def test_other_processes_are_named_as_the_cause(monkeypatch) -> None:
     watch = bench_watch.Watch("cuda:0")
     assert "load 99 on" in watch.company()
     assert "2 processes on cuda:0" in watch.company()
+
+
+@pytest.mark.parametrize(("busy", "least", "most"), [(True, 0.3, 1.3), (False, 0.0, 0.2)])
+def test_how_many_processors_were_kept_busy(busy, least, most):
+    def work():
+        if busy:
+            end = time.perf_counter() + 0.01
+            while time.perf_counter() < end:
+                pass
+        else:
+            time.sleep(0.01)
+
+    (row,) = perf.bench(work, seconds=0.5, warm_up_s=0).rows
+    assert least <= row.watched["processors"] <= most

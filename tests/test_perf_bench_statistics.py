@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuroshio.perf.statistics import drift, median_interval, ratio_interval, summary
+from kuroshio.perf.statistics import (
+    drift,
+    independent,
+    median_interval,
+    ratio_interval,
+    summary,
+)
 
 TIMES = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=50)
 
@@ -41,6 +47,40 @@ def test_median_interval_is_exact() -> None:
     assert median_interval(range(1, 31)) == (10, 21)  # from the tables of the sign test
     low, high = median_interval(range(5000))
     assert high - low == pytest.approx(1.96 * 5000**0.5, abs=3)
+
+
+def alike(rng: np.random.Generator, n: int, correlation: float) -> np.ndarray:
+    """Samples whose neighbours are alike, around a median of 1."""
+    steps = rng.normal(0, 1, n)
+    values = np.empty(n)
+    values[0] = steps[0]
+    for i in range(1, n):
+        fresh = (1 - correlation**2) ** 0.5 * steps[i]
+        values[i] = correlation * values[i - 1] + fresh
+    return np.exp(0.1 * values)
+
+
+@pytest.mark.parametrize(
+    ("correlation", "least"), [(0.0, 0.89), (0.5, 0.87), (0.9, 0.85)]
+)  # of 95 %
+def test_median_interval_of_a_machine_that_is_slow_for_a_while(correlation, least) -> None:
+    """Timings here are alike by 0.5; as if independent, the interval held the median in 3 of 4."""
+    rng = np.random.default_rng()
+    held = 0
+    for _ in range(150):
+        low, high = median_interval(alike(rng, 400, correlation), in_order=True)
+        held += low <= 1 <= high
+    assert held >= least * 150
+
+
+def test_samples_that_count_as_fewer() -> None:
+    rng = np.random.default_rng()
+    assert independent(np.ones(30)) == 30
+    assert independent(rng.permutation(1000)) > 500
+    assert independent(np.arange(1000)) < 10
+    assert independent([1, 2] * 50) == 100
+    assert median_interval(np.arange(5), in_order=True) is None
+    assert median_interval([1, 1, 1, 2, 2, 2], in_order=True) == (1, 2)
 
 
 def test_ratio_intervals_cover_the_truth_as_often_as_they_say() -> None:

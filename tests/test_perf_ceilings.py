@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuroshio.errors import Refusal
-from kuroshio.perf.ceilings import cpu, cpu_kernels, datasheet, disk, inflating, store
+from kuroshio.perf import ceilings_command
+from kuroshio.perf.ceilings import cpu, cpu_kernels, disk, inflating, store
 from kuroshio.perf.ceilings.caches import Cache, caches
 from kuroshio.perf.ceilings.ceiling import BANDWIDTHS, GB, Ceiling, Missing, ceiling
 from kuroshio.perf.ceilings.cpu import Effort
@@ -157,15 +159,6 @@ def test_inflating_by_every_library():
     assert all(each.unit == GB and each.value > 0.01 for each in found)
 
 
-def test_no_peak_is_guessed():
-    assert datasheet.peaks("NVIDIA H200") != []
-    for model in (None, "", "NVIDIA H200 NVL", "NVIDIA H2000", "Hygon DCU Z100", "AMD EPYC",
-                  "AMD Instinct MI250X", "NVIDIA A100-PCIE-40GB"):  # fmt: skip
-        assert datasheet.peaks(model) == []
-    for model in ("NVIDIA H200", "NVIDIA A100-SXM4-80GB", "AMD Instinct MI100"):
-        assert all(peak.source for peak in datasheet.peaks(model))
-
-
 @pytest.fixture
 def kept(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("KUROSHIO_CACHE_DIR", str(tmp_path))
@@ -243,14 +236,40 @@ def test_the_command_prints_and_writes(tmp_path):
     assert store.read(out)[1]
 
 
+def test_full_disk_is_missing(tmp_path, monkeypatch):
+    def full(*_) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(disk, "_write", full)
+    (found,) = disk.disk(tmp_path, 1, TINY, 4 << 20)
+    assert isinstance(found, Missing)
+    assert "No space left" in found.why
+    assert list(tmp_path.iterdir()) == []
+    done = run_perf("ceilings", "--quick", "--only", "disk", "--folder", tmp_path)
+    assert done.status == 2
+    assert "No space left" in done.err
+
+
+def test_place_to_keep_them_is_looked_at_first(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KUROSHIO_CACHE_DIR", str(tmp_path / "file"))
+    done = run_perf("ceilings", "--save")
+    assert done.status == 2
+    assert "Ceilings cannot be kept" in done.err
+    assert "KUROSHIO_CACHE_DIR" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("--only", "memry"), "bandwidth, arithmetic, inflate, disk"),
-        (("--threads", "0"), "at least one thread"),
-        (("--folder", "not/there"), "is no folder"),
+        (("--threads", "0"), "this process may use"),
+        (("--threads", "100000"), "this process may use"),
+        (("--folder", "not/there"), "no file can be made there"),
+        (("--folder", "/proc"), "no file can be made there"),
         (("--device", "cuda:all"), "one device"),
         (("--device", "gpu"), "is no device"),
+        (("--device", "cuda:0", "--threads", "2"), "--threads is of a processor"),
         (("--save", "--only", "disk"), "--save keeps all"),
         (("-o", "not/there/file.json"), "cannot be written"),
     ],
@@ -259,3 +278,19 @@ def test_bad_requests_end_at_once(arguments, says):
     done = run_perf("ceilings", *arguments)
     assert done.status == 2
     assert says in done.err
+
+
+@pytest.mark.parametrize(
+    ("unit", "message_bytes", "unsteady"),
+    [("GB/s", None, True), ("us", None, False), ("GB/s", 1024, False), ("GB/s", 1 << 28, True)],
+)
+def test_stragglers_of_latencies_are_no_alarm(unit, message_bytes, unsteady):
+    found = ceiling("copy", "link", unit, [1.0, 2.0, 2.0], "", None, message_bytes)
+    assert found.unsteady == unsteady
+
+
+def test_an_unsteady_ceiling_is_named_with_its_level_and_threads(capsys):
+    who = store.identity("cpu")
+    found = [ceiling("memory read", "L2", "GB/s", [1.0, 2.0], "", 4)]
+    ceilings_command._show(who, found, [], {}, [])
+    assert "Unsteady: of memory read (L2, 4 threads) the" in capsys.readouterr().out

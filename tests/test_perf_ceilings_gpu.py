@@ -12,7 +12,6 @@ import pytest
 
 from emulator import EmulatedGpu
 from kuroshio.device import cuda
-from kuroshio.perf import ceilings_command
 from kuroshio.perf.ceilings import gpu as ceilings_gpu
 from kuroshio.perf.ceilings import (
     gpu_clock,
@@ -198,7 +197,6 @@ def as_cuda(monkeypatch):
     monkeypatch.setattr(gpu_library, "l2_bytes", lambda name: 1 << 18)
     monkeypatch.setattr(libraries, "find_spec", lambda name: None)
     monkeypatch.setattr(gpu_clock, "Sizes", lambda **_: TINY)
-    monkeypatch.setattr(ceilings_command, "_environment", lambda device: {"now": {}})
     return device
 
 
@@ -212,6 +210,7 @@ def test_the_command_on_a_device(as_cuda, tmp_path, monkeypatch):
     assert "Not measured: peer copy and all-reduce: there is one device" in done.out
     said, found = store.saved("cuda:0", as_cuda.model)
     assert said["device"] == "cuda:0"
+    assert said["environment"]["gpus"] == {"cuda:0": {"model": as_cuda.model}}  # no driver tells
     assert gpu_inflating.NAME in {each.name for each in found}
     assert {each.unit for each in found} == {"GB/s", "Gop/s", "us"}
     peaks = {peak["name"] for peak in said["data_sheet_peaks"]}

@@ -27,7 +27,8 @@ FACTS = st.recursive(
 
 def test_environment_is_json_and_says_what_matters(monkeypatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    monkeypatch.setenv("CUPY_SECRET_TOKEN", "hidden")
+    for name in ("CUPY_SECRET_TOKEN", "HIP_PASSWD", "CUDA_APIKEY", "NCCL_AUTH_ID"):
+        monkeypatch.setenv(name, "hidden")
     found = environment("cpu")
     assert json.loads(json.dumps(found)) == found
     assert "numpy" in found["software"]["packages"]
@@ -167,6 +168,8 @@ def test_nvidia_device(driver) -> None:
         ("GPU-b", ["cuda:0"], "H200 number 2"),
         ("1,0", ["cuda:0", "cuda:1"], "H200 number 2"),
         ("", [], None),
+        ("-1", [], None),
+        ("0,9", ["cuda:0"], "H200 number 1"),
     ],
 )
 def test_numbers_are_those_of_a_program(driver, monkeypatch, visible, names, model) -> None:

@@ -95,10 +95,47 @@ def test_two_results_of_bench(new, verdict):
     assert (result.verdict, result.correct) == (verdict, "yes")
     ratio, low, high = ratio_interval(new_row.samples_s, old_row.samples_s)
     assert result.value == ratio
-    assert (result.low, result.high) == pytest.approx((low * 0.99, high * 1.01))
+    assert (result.low, result.high) == pytest.approx((low * 0.95, high * 1.05))
     assert result.new["median"] == new_row.host_s["median"]
     assert result.old["p90"] == old_row.host_s["p90"]
     assert [source[:15] for source in result.sources] == ["new.json sha256", "old.json sha256"]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_ab_is_judged_by_what_bench_said_of_it(tmp_path, turned):
+    """Its interval holds the rounds; one of the samples alone would be another."""
+    cases = tmp_path / "repo" / "cases.py"
+    cases.write_text(
+        "import numpy as np\nfrom kuroshio import perf\na = np.ones(100_000)\n"
+        "@perf.case\ndef one(): return lambda: a + 1\n"
+        "@perf.case\ndef two(): return lambda: a + 1 + 1\n"
+    )
+    names = ("two", "one") if turned else ("one", "two")
+    options = "--seconds", 0.3, "--warm-up", 0.1, "-o", "ab.json"
+    path = begin(
+        "host_s.median new/old in 0.1..10", "--new-row", "case=two", "--old-row", "case=one"
+    )
+    experiment("seal", 1)
+    assert run_here("perf", "bench", f"cases.py:{names[0]}", "--vs", f"cases.py:{names[1]}",
+                    *options).status == 0  # fmt: skip
+    assert experiment("run", 1, "--new", "ab.json").status == 0
+    result = load(path).results[0]
+    (said,) = json.loads(Path("ab.json").read_text())["comparisons"]
+    three = said["ratio"], said["low"], said["high"]
+    if turned:
+        three = 1 / three[0], 1 / three[2], 1 / three[1]
+    assert (result.value, result.low, result.high) == pytest.approx(three)
+    assert "as bench has it" in result.how
+
+
+def test_an_ab_by_another_clock_is_judged_by_its_samples():
+    path = begin("host_s.median new/old in 0.70..0.85", "--new-row", "size=64")
+    experiment("seal", 1)
+    comparisons = [{"ratio": 5.0, "low": 4.0, "high": 6.0, "clock": "device", "level": 0.99,
+                    "resolution": 0.01}]  # fmt: skip
+    ab = bench("ab", row("a", 1.0), row("b", 0.8), comparisons=comparisons)
+    assert experiment("run", 1, "--new", ab).status == 0
+    assert load(path).results[0].value == pytest.approx(0.8, rel=0.02)
 
 
 def test_an_ab_in_one_file_is_old_against_new_and_paired():

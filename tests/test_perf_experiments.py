@@ -280,13 +280,13 @@ def test_a_prediction_in_words_is_read_back(figure, low, high, before, exact):
 
 
 def test_predictions_as_people_write_them():
-    ratio = parse_prediction("ratio host_s.median new/old in 0.70..0.85")
+    ratio = parse_prediction("host_s.median new/old in 0.70..0.85")
     assert (ratio.figure, ratio.low, ratio.high) == ("host_s.median", 0.7, 0.85)
     assert (ratio.compare, ratio.direction, ratio.exact) == ("new/old", "down", False)
     count = parse_prediction("$.registers in ..64 from 72 exact")
     assert (count.compare, count.low, count.high, count.before) == ("new", None, 64, 72)
     assert count.exact
-    assert parse_prediction("x in 0.98..1.02").direction == "same"
+    assert parse_prediction("x new/old in 0.98..1.02").direction == "same"
     assert parse_rows("case='my case' size=64") == {"case": "my case", "size": 64}
 
 
@@ -294,12 +294,15 @@ def test_predictions_as_people_write_them():
     ("text", "words"),
     [
         ("faster", "no prediction"),
-        ("x in 2..1", "exchange"),
-        ("x in ..", "range"),
-        ("x in 0.5..", "open end"),
+        ("x new/old in 2..1", "exchange"),
+        ("x new/old in ..", "range"),
+        ("x new/old in 0.5..", "open end"),
         ("x new in 1..2", "before"),
+        ("x in 1..2", "does not say what it is compared with"),
+        ("20% faster", "20 % less is 0.8"),
+        ("x new/old in nan..1", "no prediction"),
         ("x new/old in 1..2 from 3", "before is for a value"),
-        ("x in 1..1e999", "finite"),
+        ("x new/old in 1..1e999", "finite"),
     ],
 )
 def test_what_is_no_prediction_is_refused(text, words):

@@ -61,6 +61,22 @@ def test_registers_for_waves_are_the_most(name, waves):
         assert living(0, scalars + 1) < waves or scalars == limits.max_scalar_registers
 
 
+@given(architectures, st.integers(1, 1024), st.integers(1, 10**9))
+def test_a_launch_bound_that_cannot_be_kept_leaves_nothing(name, block, minimum):
+    found = bound(ARCHITECTURES[name], block, minimum)
+    assert found.registers or not (found.scalar_registers or found.shared_bytes)
+
+
+@given(st.sampled_from(["gfx906", "gfx90a"]), st.integers(113, 1000), st.integers(1, 256))
+def test_more_scalar_registers_than_a_wave_has(name, scalars, registers):
+    """A wave names 102 of them, and with what the compiler adds there are never more than 112."""
+    limits = ARCHITECTURES[name]
+    got = row(limits, Takes(registers=registers, scalar_registers=scalars), 64)
+    assert (got.got.blocks, got.got.limited_by) == (0, "registers")
+    assert f"{scalars} scalar ones" in got.why
+    assert row(limits, Takes(registers=registers, scalar_registers=112), 64).got.blocks
+
+
 @given(architectures, st.integers(1, 40))
 def test_shared_for_blocks_is_the_most(name, blocks):
     limits = ARCHITECTURES[name]

@@ -6,7 +6,9 @@ import contextlib
 import importlib.metadata
 import io
 import os
+import re
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +17,12 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 import compilers
 from kuroshio.device.occupancy import ARCHITECTURES
 from kuroshio.errors import Refusal
+from kuroshio.perf import occupancy_table
 from kuroshio.perf.compiled import resource_usage
 from kuroshio.perf.compiled.files import read
 from kuroshio.perf.compiled.kernel import Kernel
@@ -252,6 +256,30 @@ def test_cuobjdump_recorded(tmp_path):
     assert "does not tell spilled registers" in found[0].remarks()[0]
 
 
+def test_a_cubin_with_recursion(made, tmp_path):
+    """Linked ones say so with a stack of -1 bytes."""
+    whole = made["sm_90", "cubin"].read_bytes()
+    attribute = struct.pack("<BBH", 4, 0x12, 8)
+    ends = [m.end() for m in re.finditer(re.escape(attribute), whole)]
+    assert ends
+    content = bytearray(whole)
+    for end in ends:
+        content[end + 4 : end + 8] = b"\xff" * 4
+    (tmp_path / "cubin").write_bytes(content)
+    for each in by_name(tmp_path / "cubin").values():
+        assert each.dynamic_stack
+        assert each.stack_bytes < 1000
+    assert not any(each.dynamic_stack for each in by_name(made["sm_90", "cubin"]).values())
+
+
+def test_a_bundle_of_too_much(made, tmp_path):
+    whole = made["both", "bundle"].read_bytes()
+    begin = len(b"__CLANG_OFFLOAD_BUNDLE__")
+    (tmp_path / "bundle").write_bytes(whole[:begin] + struct.pack("<Q", 10**6) + whole[begin + 8 :])
+    with pytest.raises(Refusal, match="announces 1,000,000 code objects"):
+        read(str(tmp_path / "bundle"))
+
+
 def _cuobjdump() -> list[str]:
     """The toolkit's, or that of the package nvidia-cuda-cuobjdump; none is no failure."""
     try:
@@ -293,6 +321,20 @@ def test_what_a_person_sees_of_a_file(made):
     # The launch bound is the block that is meant.
     assert "gfx90a, block 64: 32 blocks" in one
     assert "__launch_bounds__(64, M)" in one
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 240])
+def test_a_narrow_terminal_shows_the_kernels(made, width):
+    """With what limits them; columns for which there is no room are named."""
+    table, left_out = occupancy_table._overview(kernels_of(made["both", "bundle"]), width)
+    console = Console(width=width, file=io.StringIO())
+    console.print(table)
+    shown = console.file.getvalue()
+    assert shown.count("settled") == shown.count("wandering") == 2
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown
+    assert "limit" in shown
+    assert bool(left_out) == (width < 90)
+    assert not any(name in shown for name in left_out)
 
 
 def test_dynamic_shared_memory_comes_on_top(made):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 from time import perf_counter
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -16,8 +13,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from kuroshio.errors import Refusal
-from kuroshio.perf import roofline, roofline_results, roofline_text
-from kuroshio.perf.ceilings import cpu, store
+from kuroshio.perf import roofline
+from kuroshio.perf.ceilings import cpu
 from kuroshio.perf.ceilings.ceiling import BANDWIDTHS, GB, GOP, Ceiling
 from kuroshio.perf.ceilings.cpu import Effort
 from kuroshio.perf.roofline import (
@@ -30,7 +27,6 @@ from kuroshio.perf.roofline import (
     judge,
     roofs,
 )  # fmt: skip
-from perf_runs import run_perf
 
 positive = st.floats(1e-3, 1e6)
 shares = st.floats(0.01, 1.0)
@@ -226,157 +222,3 @@ def test_real_work_is_classed_rightly():
             assert streaming.level == "memory"
             return
     pytest.fail("\n".join(f"{s}\n{c}" for s, c in tries))
-
-
-# Results and the command.
-
-
-def row(case: str, seconds: float, **more) -> dict:
-    times = {"median": seconds, "p90": seconds, "min": seconds, "mad": 0.0}
-    return {
-        "case": case, "size": 1000, "dtype": "float64", "device": "cpu", "repeats": 9,
-        "host_s": times, "device_s": None, "boundary": "the call", "bytes": None, "flops": None,
-        "operations": None, "correct": True, "stable": True, "unstable_because": None,
-        "samples_s": [seconds] * 9, **more,
-    }  # fmt: skip
-
-
-@pytest.fixture
-def measured(tmp_path, monkeypatch) -> Path:
-    """A folder in which ceilings have been kept and results lie in results.json."""
-    monkeypatch.setenv("KUROSHIO_CACHE_DIR", str(tmp_path / "cache"))
-    store.folder().mkdir(parents=True)
-    who = store.identity("cpu")
-    document = store.document(who, {}, ceilings())
-    (store.folder() / who.file_name).write_text(json.dumps(document))
-    write(tmp_path, [
-        row("copy", 0.75, bytes=24e9, flops=1.5e9, operations="float64 fma"),
-        row("dense", 0.25, bytes=1e8, flops=20e9),
-        row("slow", 1.0, bytes=1e8, flops=1e8, stable=False, unstable_because="two modes"),
-    ])  # fmt: skip
-    return tmp_path
-
-
-def write(folder: Path, rows: list[dict]) -> Path:
-    path = folder / "results.json"
-    said = {"schema": "kuroshio.perf.result/1", "name": "x", "environment": {}, "rows": rows}
-    path.write_text(json.dumps(said))
-    return path
-
-
-def test_the_command_judges(measured):
-    done = run_perf("roofline", measured / "results.json", "--json")
-    assert done.status == 0, done
-    said = json.loads(done.out)
-    classes = [point["class"] for point in said["points"]]
-    assert classes == [BANDWIDTH_BOUND, COMPUTE_BOUND, NEITHER]
-    assert [point["share_of_time"] for point in said["points"]] == [0.375, 0.125, 0.5]
-    assert said["points"][0]["of_roof"] == pytest.approx(32 / 40)
-    assert said["points"][2]["notes"] == ["unstable: two modes"]
-    one = json.loads(run_perf("roofline", measured / "results.json", "--json", "--threads", 1).out)
-    assert one["points"][0]["level"] == "L1"  # a thread's memory gives 20 GB/s, and it took 32
-
-
-def test_the_terminal_shows_roofs_and_points(measured, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
-    done = run_perf("roofline", measured / "results.json")
-    assert done.status == 0, done
-    for word in ("A copy", "B dense", "C slow", "two modes", "bandwidth-bound", "float64 fma"):
-        assert word in done.out
-    plot = [line for line in done.out.splitlines() if "|" in line]
-    place = {mark: (n, line.index(mark)) for n, line in enumerate(plot) for mark in "ABC"
-             if mark in line.partition("|")[2]}  # fmt: skip
-    assert set(place) == set("ABC")
-    assert place["B"][0] < place["A"][0] < place["C"][0]  # Gop/s upwards
-    assert place["A"][1] < place["C"][1] < place["B"][1]  # operations a byte to the right
-    slope = [line.index("/") for line in plot if "/" in line]
-    assert slope == sorted(slope, reverse=True)
-
-
-@given(st.lists(st.tuples(positive, positive), min_size=1, max_size=40), st.integers(10, 200))
-def test_any_points_can_be_plotted(points, width):
-    under = roofs("cpu", ceilings())
-    judged = [judge(work(rate, intensity), under) for rate, intensity in points]
-    drawn = roofline_text.plot(judged, under, width)
-    assert "A" in drawn or len(points) > 1
-    assert max(map(len, drawn.splitlines())) < 300
-
-
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_the_picture(measured, ending):
-    pytest.importorskip("matplotlib")
-    path = measured / f"roofline.{ending}"
-    done = run_perf("roofline", measured / "results.json", "-o", path)
-    assert done.status == 0, done
-    if ending == "svg":
-        assert ElementTree.parse(path).getroot().tag.endswith("svg")
-    else:
-        assert path.read_bytes().startswith(b"\x89PNG")
-    assert {file.name for file in measured.iterdir()} == {"cache", "results.json", path.name}
-
-
-def test_names_of_counted_kernels_are_matched():
-    points = [work(1, 1), replace(work(1, 1), name="other (5)")]
-    counted = [roofline_results.Counted(name=name, bytes=1.0) for name in ("aWork(int)", "k2")]
-    found = roofline_results.joined(points, counted, [("other (5)", "k2")])
-    assert [point.counted_bytes for point in found] == [1.0, 1.0]
-    found = roofline_results.joined(points, counted)
-    assert [point.name for point in found] == ["work", "other (5)", "k2"]
-    with pytest.raises(Refusal, match="there is none"):
-        roofline_results.joined(points, counted, [("none", "k2")])
-    with pytest.raises(Refusal, match="Say which"):
-        roofline_results.joined(points, [counted[0], replace(counted[0], name="work2")])
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"rows": []}, "holds no rows"),
-        ({"schema": "another/1"}, "another/1"),
-        ({"rows": [{"case": "x"}]}, "lacks something"),
-        ({"rows": [row("x", 0.0)]}, "cannot be"),
-        ({"rows": [row("x", 1.0, bytes=-5)]}, "cannot be"),
-        ({"rows": [row("x", 1.0, host_s={})]}, "cannot be used"),
-        ({"rows": [row("x", 1.0), row("y", 1.0, device="cuda:0")]}, "--device"),
-    ],
-)
-def test_results_that_cannot_be_used(measured, change, says):
-    path = measured / "results.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    done = run_perf("roofline", path)
-    assert done.status == 2
-    assert says in done.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ((), "nothing to place"),
-        (("none.json",), "cannot be read"),
-        (("results.json", "-o", "picture.pdf"), ".png or a .svg"),
-        (("results.json", "--device", "hip:0"), "rows of cpu"),
-        (("results.json", "--match", "copy"), "CASE=KERNEL"),
-        (("results.json", "--ceilings", "results.json"), "holds no ceilings"),
-        (("results.json", "--threads", "7"), "only of 1, 2"),
-    ],
-)
-def test_bad_requests(measured, monkeypatch, arguments, says):
-    monkeypatch.chdir(measured)
-    done = run_perf("roofline", *arguments)
-    assert done.status == 2
-    assert says in done.err
-
-
-def test_no_ceilings_yet(measured, monkeypatch):
-    monkeypatch.setenv("KUROSHIO_CACHE_DIR", str(measured / "empty"))
-    done = run_perf("roofline", measured / "results.json")
-    assert done.status == 2
-    assert "kuroshio perf ceilings --device cpu --save" in done.err
-
-
-def test_a_cut_result_file(measured):
-    path = measured / "results.json"
-    path.write_text(path.read_text()[:200])
-    done = run_perf("roofline", path)
-    assert done.status == 2
-    assert "cut off" in done.err

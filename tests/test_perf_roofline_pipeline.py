@@ -46,7 +46,8 @@ ACCOUNT = {
     "seconds": 10.0, "threads": 4, "device": "cuda:0",
     "stages": [
         stage("read", 4.0, 2.0, 0.9), stage("inflate", 32.0, 8.0, 0.75),
-        stage("write", 1.0, 1.0, 0.5), stage("wait", 3.0, 0.0, None),
+        stage("write", 1.0, 1.0, 0.5), stage("wait", 3.0, 1.0, None),
+        stage("compile", 0.5, 0.4, None), stage("index", 0.1, 0.1, None),
     ],
     "device_stages": [
         {"stage": "device copy", "what": "copy to the device", "busy_seconds": 0.5, "share": 0.05,
@@ -62,7 +63,8 @@ ACCOUNT = {
 def test_each_stage_under_its_roof(tmp_path):
     found = {each.stage: each for each in pipeline.stages(tmp_path, ACCOUNT, HOST, DEVICE)}
     device = {"device copy", "device inflate", "device compute"}
-    assert set(found) == {"read", "inflate", "write", *device}
+    assert set(found) == {"read", "inflate", "write", "compile", *device}
+    assert found["compile"].gb is None
     assert found["device inflate"].of_roof == pytest.approx(0.5)
     inflate = found["inflate"]
     assert inflate.gb_per_s == pytest.approx(3.0)  # 24 GB in 8 s
@@ -75,7 +77,9 @@ def test_each_stage_under_its_roof(tmp_path):
     assert found["write"].roof is None
     assert found["device copy"].of_roof == pytest.approx(50 / 55)
     assert "below its roof" in found["device compute"].says
-    assert "the inflate" in pipeline.verdict(list(found.values()), 10.0)
+    verdict = pipeline.verdict(list(found.values()), 10.0)
+    assert "the inflate" in verdict
+    assert "no roof: the compile 0.4 s" in verdict
 
 
 def test_what_is_quicker_than_the_disk_came_from_the_system():
@@ -103,9 +107,21 @@ def test_without_roofs_there_is_no_verdict():
     assert "None of its stages" in pipeline.verdict(found, 10.0)
 
 
+def test_a_roof_that_the_run_was_above_promises_nothing():
+    account = {"seconds": 8.0, "threads": 4, "stages": [stage("inflate", 32.0, 8.0, 2.0)]}
+    said = pipeline.verdict(pipeline.stages("x", account, HOST), 8.0)
+    assert "Measure the ceilings again" in said
+    assert "instead of" not in said
+
+
 def test_broken_accounts():
     with pytest.raises(Refusal, match="no whole account"):
         pipeline.stages("x", {"seconds": 1.0, "stages": [{"gb_per_s": 1, "busy_seconds": 1}]}, [])
+    for odd in ([5], [stage("read", 1.0, 1.0, -1.0)], [stage("read", float("inf"), 1.0, 1.0)]):
+        with pytest.raises(Refusal, match="no whole account"):
+            pipeline.stages("x", {"seconds": 1.0, "stages": odd}, [])
+    with pytest.raises(Refusal, match="no whole account"):
+        pipeline.stages("x", {"seconds": float("nan"), "stages": []}, [])
     with pytest.raises(Refusal, match="too small"):
         pipeline.stages("x", {"seconds": 1.0, "stages": []}, [])
 

@@ -46,10 +46,22 @@ def main(argv: Sequence[str] | None = None) -> None:
         forget(sys.stdout)
         sys.exit(0)
     except Exception as error:
-        if (trouble := cache_trouble(error)) is None:
+        if (trouble := cache_trouble(error) or _output_trouble(error)) is None:
             raise
         complain(trouble)
         sys.exit(2)
+
+
+def _output_trouble(error: Exception) -> str | None:
+    """What to say where standard output takes no more; None where it is something else."""
+    if not isinstance(error, OSError) or error.filename is not None or sys.stdout is None:
+        return None
+    try:
+        os.write(sys.stdout.fileno(), b"\n")  # what is in its buffer may be gone
+    except OSError as problem:
+        forget(sys.stdout)
+        return f"What was to be shown could not be written: {problem.strerror}."
+    return None
 
 
 def _leave() -> None:

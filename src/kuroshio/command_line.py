@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Mapping
 from importlib import import_module
 
@@ -19,7 +20,7 @@ def add(subparsers, package: str, commands: Mapping[str, str]) -> None:  # type:
         parser = subparsers.add_parser(
             name,
             help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
+            description=textwrap.fill(f"{summary[0].upper()}{summary[1:]}.", 78),
             epilog=getattr(command, "EXAMPLES", None),
             usage=getattr(command, "USAGE", None),
             formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -14,9 +14,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from .console import Output
 from .messages import printable
 from .output import cell_dims, days_text, latitude_longitude, open_climatology, units_text
-from .terminal import Output
 
 # A NetCDF file hands back its attributes in no order; this is the one in which they make sense.
 ORDER = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from . import calendar as cal
 from .account import peak_memory_bytes
+from .console import Output
 from .engines.worth import Task, gpu_saves_s
 from .keys import AFFINE16, AFFINE32, FLOAT32, YEARS_PER_WORD, Keys
 from .messages import printable
@@ -45,20 +45,6 @@ _LABELS = {
     "sharing": "how they share",
     "estimated_seconds": "time",
 }
-
-
-class Output(Console):
-    """Standard output; where its reader has gone, BrokenPipeError says so to the command line."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-    def say(self, text: str) -> None:
-        """A sentence, wrapped only for a terminal."""
-        self.print(printable(text), soft_wrap=not self.is_terminal)
 
 
 def show_account(output: Any, done: Done) -> None:

@@ -56,9 +56,9 @@ def _show(found: Accuracy) -> None:
     from rich.table import Table
 
     from ..accuracy import percent
+    from ..console import Output
     from ..messages import printable
     from ..output import units_text
-    from ..terminal import Output
 
     units = units_text(found.units)
     table = Table(

@@ -140,6 +140,8 @@ def _waves_by_registers(limits: Limits, registers: int, scalar_registers: int) -
         a_simd = limits.registers // limits.simds // a_wave
     if limits.scalar_registers and scalar_registers:
         scalars = _round_up(scalar_registers, limits.scalar_granule)
+        if scalars > _round_up(limits.max_scalar_registers, limits.scalar_granule):
+            return 0  # a wave can name some, and has a few that are not named
         a_simd = min(a_simd, limits.scalar_registers // scalars)
     return a_simd * limits.simds
 
@@ -215,8 +217,8 @@ def choose_block(
 def why(limits: Limits, got: Occupancy, registers: int, scalars: int, shared: int) -> str:
     """The limit with the number that sets it."""
     if got.limited_by == "registers":
-        if scalars and _waves_by_registers(limits, registers, 0) // limits.simds > (
-            limits.scalar_registers // _round_up(scalars, limits.scalar_granule)
+        if _waves_by_registers(limits, registers, 0) > (
+            _waves_by_registers(limits, registers, scalars)
         ):
             return f"registers ({scalars} scalar ones a wave)"
         return f"registers ({registers} a thread)"

@@ -9,14 +9,13 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from ..errors import Refusal
 from .bench_check import threshold
 from .bench_effort import FEW, LEAST_TOTAL_S, Effort
 from .bench_subject import Subject
 from .bench_verdict import uncertainty, unstable_because
 from .bench_watch import Watch
 from .cases import Case
-from .environment import environment
+from .environment import environment_with
 from .results import Results, Row
 from .statistics import summary
 
@@ -30,7 +29,7 @@ def bench(
     operations: str | None = None,
     check: Any = None,
     tolerance: float = 0.0,
-    inputs: Sequence[tuple[Any, ...]] = (),
+    inputs: Sequence[tuple[Any, ...]] | None = None,
     size: int | None = None,
     dtype: str | None = None,
     about: str | None = None,
@@ -51,7 +50,7 @@ def bench(
     """
     given = {
         "name": name, "bytes": bytes, "flops": flops, "operations": operations, "check": check,
-        "tolerance": tolerance or None, "inputs": inputs or None, "size": size, "dtype": dtype,
+        "tolerance": tolerance or None, "inputs": inputs, "size": size, "dtype": dtype,
         "about": about, "device": device, "flush": None if flush else False,
     }  # fmt: skip
     known: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -105,36 +104,31 @@ def to_row(subject: Subject, watch: Watch, effort: Effort) -> Row:
 
 
 def environment_of(rows: Sequence[Row]) -> dict[str, Any]:
-    """Of the processor and the devices of these rows, also those that the driver does not show."""
-    devices = {row.device: row.model for row in rows if row.device != "cpu"}
-    whole = environment("cpu")
-    for device, model in devices.items():
-        try:
-            one = environment(device)
-        except Refusal:  # a container without the driver's management library
-            whole["gpus"][device] = {"model": model}
-            continue
-        whole["gpus"] |= one["gpus"]
-        whole["now"]["gpus"] |= one["now"]["gpus"]
-    return whole
+    """Of the processor and the devices of these rows."""
+    return environment_with({row.device: row.model for row in rows if row.device != "cpu"})
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the garbage collector, whose turns are nobody's time."""
+    """Without the garbage collector, whose turns are nobody's time.
+
+    What is there before is set aside, so that looking for what comes later is quick.
+    """
     was = gc.isenabled()
     gc.collect()
+    gc.freeze()
     gc.disable()
     try:
         yield
     finally:
+        gc.unfreeze()
         if was:
             gc.enable()
 
 
 def _caches(subject: Subject) -> str:
-    if len(subject.case.inputs) > 1:
-        return f"{len(subject.case.inputs)} inputs in turn."
-    if subject.clock.device == "cpu" or not subject.flushes:
-        return "Caches as the call before left them."
-    return "The device's caches are overwritten before each sample."
+    turns = len(subject.case.inputs)
+    said = [f"{turns} inputs in turn."] if turns > 1 else []
+    if subject.flushes:
+        said.append("The device's caches are overwritten before each sample.")
+    return " ".join(said) or "Caches as the call before left them."

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import Refusal
-from .cases import Case, traceback_of
+from .cases import Case, short
+from .raised import said, traceback_of
 
 
 def verify(case: Case, output: Any, arguments: Sequence[Any] = ()) -> None:
@@ -32,7 +33,8 @@ def threshold(case: Case) -> str | None:
     if case.check is None:
         return None
     if callable(case.check):
-        return f"function {getattr(case.check, '__name__', type(case.check).__name__)}"
+        name = getattr(case.check, "__name__", type(case.check).__name__)
+        return "a function" if name == "<lambda>" else f"function {name}"
     if not case.tolerance:
         return "equal to the expected output"
     return f"error at most {case.tolerance:g} of the largest expected value"
@@ -42,26 +44,44 @@ def mismatch(got: Any, expected: Any, tolerance: float) -> str | None:
     """How an output differs from the expected one, or None.
 
     Numbers and arrays: by the largest error, as a share of the largest expected value; NaN equals
-    NaN. Sequences: each item. Others: by ==.
+    NaN, and what is masked equals what is masked. Sequences, dicts, fields: each item. Others: by
+    ==. Refuses an array that is compared with itself.
     """
     if isinstance(expected, (tuple, list)) and isinstance(got, (tuple, list)):
         if len(got) != len(expected):
             return f"{len(got)} outputs and not {len(expected)}"
-        pairs = enumerate(zip(got, expected, strict=True))
-        wrong = ((i, mismatch(a, b, tolerance)) for i, (a, b) in pairs)
-        return next((f"output {i}: {why}" for i, why in wrong if why), None)
-    if expected is None or isinstance(expected, (str, bytes, dict)):
-        return None if got == expected else f"{_short(got)} and not {_short(expected)}"
-    a, b = to_host(got), to_host(expected)
+        return _first_wrong(range(len(got)), got, expected, tolerance)
+    if isinstance(expected, dict) and isinstance(got, dict):
+        if got.keys() != expected.keys():
+            return f"outputs called {short([*got])} and not {short([*expected])}"
+        return _first_wrong(expected, got, expected, tolerance)
+    if expected is None or isinstance(expected, (str, bytes, dict, set, frozenset)):
+        same = isinstance(got, type(expected)) and got == expected
+        return None if same else f"{short(got)} and not {short(expected)}"
+    _check_other_memory(got, expected)
+    try:
+        a, b = to_host(got), to_host(expected)
+    except (TypeError, ValueError) as problem:
+        return f"it cannot be compared with the expected output ({said(problem)})"
     if a.shape != b.shape:
         return f"its shape is {a.shape} and not {b.shape}"
+    if a.dtype.names or b.dtype.names:
+        if a.dtype.names != b.dtype.names:
+            return f"its fields are {a.dtype.names} and not {b.dtype.names}"
+        return _first_wrong(b.dtype.names or (), a, b, tolerance)
+    if isinstance(got, np.ma.MaskedArray) or isinstance(expected, np.ma.MaskedArray):
+        hidden, right = np.ma.getmaskarray(got), np.ma.getmaskarray(expected)
+        if wrong := int((hidden != right).sum()):
+            return f"of {a.size:,} values {wrong:,} are masked and should not be, or the reverse"
+        a = np.where(right, b, a)
     if a.dtype.kind not in "biufc" or b.dtype.kind not in "biufc":
-        return None if (a == b).all() else "it is not equal to the expected output"
+        same = (a == b) | ((a != a) & (b != b))  # NaT, too, is no number
+        return None if np.all(same) else "it is not equal to the expected output"
     return _numbers(a, b, tolerance)
 
 
 def to_host(value: Any) -> np.ndarray:
-    """As an array of NumPy, from CuPy, PyTorch, JAX or a number."""
+    """As an array of NumPy, from CuPy, PyTorch, JAX, a sparse one of SciPy, or a number."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         if "bfloat16" in str(value.dtype):
@@ -69,9 +89,29 @@ def to_host(value: Any) -> np.ndarray:
         value = value.numpy()
     elif type(value).__module__.partition(".")[0] == "cupy":
         value = value.get()
+    elif type(value).__module__.startswith("scipy.sparse"):
+        value = value.toarray()
     array = np.asarray(value)
     # The small floats of JAX are no numbers of NumPy's.
     return array.astype(np.float32) if re.match("bfloat16|float8", array.dtype.name) else array
+
+
+def _first_wrong(keys: Iterable[Any], got: Any, expected: Any, tolerance: float) -> str | None:
+    for key in keys:
+        if wrong := mismatch(got[key], expected[key], tolerance):
+            return f"output {key}: {wrong}"
+    return None
+
+
+def _check_other_memory(got: Any, expected: Any) -> None:
+    """An expected output that the case itself writes would be right whatever the case does."""
+    both = isinstance(got, np.ndarray) and isinstance(expected, np.ndarray)
+    same = np.shares_memory(got, expected) if both else got is expected and np.ndim(got) > 0
+    if same:
+        raise Refusal(
+            "The expected output is the very array that the case returns, so a check of it would "
+            "say nothing. Give a copy (check=expected.copy()), or one that another code computed."
+        )
 
 
 def _numbers(a: np.ndarray, b: np.ndarray, tolerance: float) -> str | None:
@@ -90,43 +130,45 @@ def _numbers(a: np.ndarray, b: np.ndarray, tolerance: float) -> str | None:
             return None
         share = f", an error of {worst / largest:.2g} of the largest value" if largest else ""
     at = np.unravel_index(int(error.argmax()), error.shape)
+    it_is, should_be = _figures(a[at], b[at])
     place = f"at {tuple(int(i) for i in at)} it is " if a.ndim else "it is "
     return (
-        f"{place}{_figure(a[at])} and should be {_figure(b[at])}{share} (allowed: {tolerance:g}); "
+        f"{place}{it_is} and should be {should_be}{share} (allowed: {tolerance:g}); "
         f"{int((~same).sum()):,} of {a.size:,} values differ"
     )
 
 
-def _figure(value: np.generic) -> str:
-    return f"{value:.9g}" if value.dtype.kind in "fc" else str(value)
+def _figures(got: np.generic, expected: np.generic) -> list[str]:
+    """Both, with as many digits as tell them apart."""
+    for digits in (9, 17):
+        texts = [f"{x:.{digits}g}" if x.dtype.kind in "fc" else str(x) for x in (got, expected)]
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def _by_author(case: Case, output: Any, arguments: Sequence[Any]) -> str | None:
     try:
-        said = case.check(output, *arguments)
+        answer = case.check(output, *arguments)
     except AssertionError as problem:
-        return str(problem).strip().splitlines()[0] if str(problem).strip() else "the check failed"
+        return said(problem) if str(problem) else "the check failed"
     except Exception as problem:
         raise Refusal(
-            f"The check of {case.label} raised {type(problem).__name__}: {problem}. Nothing is "
-            "reported, since nobody knows whether the result is right. Correct the check.",
+            f"The check of {case.label} raised {type(problem).__name__}: {said(problem)}. "
+            "Nothing is reported, since nobody knows whether the result is right. Correct the "
+            "check.",
             traceback_of(problem),
         ) from problem
-    if said is None or said is True or (isinstance(said, np.bool_) and said):
+    if answer is None or answer is True or (isinstance(answer, np.bool_) and answer):
         return None
-    if isinstance(said, str):
-        return said
-    if said is False or isinstance(said, np.bool_):
+    if isinstance(answer, str):
+        return answer
+    if answer is False or isinstance(answer, np.bool_):
         return "its check says no"
     try:
-        return None if bool(said) else "its check says no"  # of CuPy, PyTorch, JAX: one value
+        return None if bool(answer) else "its check says no"  # of CuPy, PyTorch, JAX: one value
     except Exception as problem:
         raise Refusal(
-            f"The check of {case.label} returned {_short(said)}, which is neither yes nor no. Let "
+            f"The check of {case.label} returned {short(answer)}, which is neither yes nor no. Let "
             "it return True, False or a text, such as np.allclose(output, expected)."
         ) from problem
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,14 +16,15 @@ if TYPE_CHECKING:
 
 SUMMARY = "time a Python callable or a command, check its result, say whether the time is stable"
 EXAMPLES = """examples:
-  kuroshio perf bench mymodule:make_case --size 1024 4096 --dtype float32 float64 -o before.json
-  kuroshio perf bench mymodule:make_case --vs mymodule:other_case --size 4096
-  kuroshio perf bench --command 'python run.py' --vs 'python run.py --fast'
-  kuroshio perf bench before.json --vs after.json
+  kuroshio perf bench work.py:case --size 512 4096 --dtype float32 -o old.json
+  kuroshio perf bench work.py:case --vs work.py:other --size 4096
+  kuroshio perf bench --command 'python a.py' --vs 'python b.py' --seconds 20
+  kuroshio perf bench old.json --vs new.json
 
-CASE is module:function, file.py:function, or a module whose cases are marked with @perf.case.
-The function is called with the size and dtype if it takes them, and returns perf.Case(fn, bytes=,
-flops=, check=), a dict of the same, or just what is to be timed."""
+CASE is module:function or file.py:function, or a module or file alone whose
+cases are marked with @perf.case. The function is called with the size and
+dtype if it takes them, and returns perf.Case(fn, bytes=, flops=, check=), a
+dict of the same, or just what is to be timed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,24 +53,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     effort = parser.add_argument_group("how long")
     effort.add_argument(
         "--spread", type=float, metavar="SHARE",
-        help="repeat until the median's 95 %% interval is so narrow, half of it (default 0.02)",
+        help="repeat until half of the median's 95 %% interval is this share of it (default 0.02)",
     )  # fmt: skip
     effort.add_argument(
-        "--repeats", type=int, nargs=2, metavar=("LEAST", "MOST"), help="default 20 2000"
+        "--repeats",
+        type=int,
+        nargs=2,
+        metavar=("LEAST", "MOST"),
+        help="samples of a case (default 20 2000)",
     )
     effort.add_argument(
-        "--seconds", type=float, metavar="S", help="of samples a case at most (default 3)"
+        "--seconds",
+        type=float,
+        metavar="S",
+        help="of samples a case at most (default 3); of commands give more",
     )
     effort.add_argument(
-        "--warm-up", type=float, metavar="S", help="until steady, at most so long (default 5)"
+        "--warm-up",
+        type=float,
+        metavar="S",
+        help="before, until steady, at most so long (default 5)",
     )
     effort.add_argument(
         "--rounds", type=int, metavar="N",
-        help="of --vs: so often both cases are made anew, in turn (default 8)",
+        help="of --vs: so often at least both cases are made anew, in turn (default 8)",
     )  # fmt: skip
     effort.add_argument(
         "--resolution", type=float, metavar="SHARE",
-        help="of --vs: such a share is no difference (default 0.01; of saved results 0.05)",
+        help="of --vs: so small a share is no difference (default 0.01; of saved results 0.05)",
     )  # fmt: skip
     parser.add_argument("-o", "--output", metavar="FILE", help="results as JSON, environment too")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
@@ -74,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     from ..errors import Refusal
-    from .results import check_writable
+    from .json_file import check_writable
 
     if (arguments.case is None) == (arguments.command is None):
         raise Refusal(
@@ -95,35 +109,51 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.case and arguments.case.endswith(".json"):
         _compare_saved(arguments)
         return
-    if arguments.output:
+    if arguments.output is not None:
         check_writable(arguments.output)
-    results, comparisons = _measure(arguments)
+        arguments.output = os.path.abspath(arguments.output)  # a case may go to another folder
+    # What a case prints must not stand among the JSON.
+    with redirect_stdout(sys.stderr) if arguments.json else nullcontext():
+        results, comparisons = _measure(arguments)
     _show(arguments, results, comparisons)
 
 
 def _measure(arguments: argparse.Namespace) -> tuple[Results, list[Comparison]]:
     from .bench_case import environment_of, measure
     from .bench_turns import in_turn, pairs
-    from .compare import compare_results
+    from .case_module import check_apart
+    from .compare import check_same, compare_results
+    from .output import doing
     from .results import Results, load_results
 
     effort = _effort(arguments)
     name = arguments.command if arguments.case is None else arguments.case
     first = _subjects(arguments, name)
     saved = None
-    if arguments.vs is not None and arguments.vs.endswith(".json"):
+    if _is_saved(arguments.vs, arguments):
         saved = load_results(arguments.vs)
+        check_same(saved.environment, environment_of(saved.rows))  # before anything is timed
     if arguments.vs is None or saved is not None:
-        rows = [measure(make(), effort) for make in first]
+        rows = []
+        with doing() as say:
+            for number, make in enumerate(first, start=1):
+                subject = make()
+                say(f"timing {number} of {len(first)}: {subject.case.label}")
+                rows.append(measure(subject, effort))
+                del subject  # its arrays go before others are made
         results = Results(name, environment_of(rows), rows)
         if saved is None:
             return results, []
         return results, compare_results(saved, results, _saved_resolution(arguments))
     rows, comparisons = [], []
-    for a, b in pairs(first, _subjects(arguments, arguments.vs)):
-        both, comparison = in_turn(a, b, effort)
-        rows += both
-        comparisons.append(comparison)
+    both_sides = pairs(first, _subjects(arguments, arguments.vs))
+    with doing() as say:
+        for number, (a, b) in enumerate(both_sides, start=1):
+            say(f"timing {number} of {len(both_sides)} in turn with its other")
+            both, comparison = in_turn(a, b, effort)
+            rows += both
+            comparisons.append(comparison)
+    check_apart()  # also what was imported late
     return Results(f"{name} and {arguments.vs}", environment_of(rows), rows), comparisons
 
 
@@ -132,6 +162,7 @@ def _subjects(arguments: argparse.Namespace, which: str) -> list[Any]:
     from dataclasses import replace
 
     from ..device.names import check_device
+    from ..errors import Refusal
     from .bench_program import program_case
     from .bench_subject import Subject
     from .cases import load, make
@@ -139,7 +170,12 @@ def _subjects(arguments: argparse.Namespace, which: str) -> list[Any]:
 
     if arguments.command is not None:
         check = load(arguments.check)[0] if arguments.check else None
-        device = check_device(arguments.device) if arguments.device else None
+        device = check_device(arguments.device) if arguments.device else "cpu"
+        if device == "auto" or device.endswith(":all"):
+            raise Refusal(
+                f"Of a command nobody sees where it works, and --device {device} does not say. "
+                "Give the one device that it works on, such as cuda:0, or leave it away."
+            )
         return [lambda: Subject(program_case(which, check), CommandClock(device))]
 
     def subject(build: Any) -> Subject:
@@ -173,12 +209,12 @@ def _compare_saved(arguments: argparse.Namespace) -> None:
     from .compare import compare_results
     from .results import load_results
 
-    if arguments.vs is None or not arguments.vs.endswith(".json"):
+    if not _is_saved(arguments.vs, arguments):
         raise Refusal(
             f"{arguments.case} holds saved results, which are compared with others: give them with "
             "--vs other.json, or a case to time as module:function."
         )
-    if arguments.output:
+    if arguments.output is not None:
         raise Refusal("Nothing is measured where saved results are compared: leave -o away.")
     saved = load_results(arguments.case), load_results(arguments.vs)
     found = compare_results(*saved, _saved_resolution(arguments))
@@ -188,6 +224,13 @@ def _compare_saved(arguments: argparse.Namespace) -> None:
     for each in found:
         print(each.verdict)
     print("These were not timed in turn; --vs with cases does that.")
+
+
+def _is_saved(name: str | None, arguments: argparse.Namespace) -> bool:
+    """Whether --vs names results; the last word of a command may end as they do."""
+    if name is None or not name.endswith(".json"):
+        return False
+    return arguments.command is None or len(name.split()) == 1
 
 
 def _saved_resolution(arguments: argparse.Namespace) -> float:
@@ -200,16 +243,21 @@ def _show(arguments: argparse.Namespace, results: Results, comparisons: list[Com
     import json
 
     from ..messages import printable
-    from .results import write_json
+    from .json_file import write_json
+    from .output import terminal_width, wrapped
+    from .results import table
 
     content = results.to_json()
     if comparisons:
         content["comparisons"] = [each.to_json() for each in comparisons]
-    if arguments.output:
-        write_json(arguments.output, content)
-    if arguments.json:
-        print(json.dumps(content, indent=1))
-        return
-    print("\n".join(printable(line) for line in str(results).splitlines()))
-    for each in comparisons:
-        print(printable(each.verdict))
+    try:
+        if arguments.output is not None:
+            write_json(arguments.output, content)
+    finally:  # the work was not for nothing, should the file not be written after all
+        if arguments.json:
+            print(json.dumps(content, indent=1))
+        else:
+            width = terminal_width()
+            print(table(results.rows, width))
+            for each in comparisons:
+                print(wrapped(printable(each.verdict), width))

@@ -15,7 +15,7 @@ class Effort:
     least       repeats at least; most: at most
     seconds     for the samples of one case, at most (a sample that is under way is finished)
     warm_up_s   for the calls before, until they no longer get faster
-    rounds      of an A/B whose cases can be made anew: so often they are
+    rounds      of an A/B whose cases can be made anew: so often they are, or more in the time left
     resolution  of an A/B: where code lies in memory alone moves a time by so much, and the interval
                 of the ratio is made wider by it on both sides
     """
@@ -65,4 +65,4 @@ LEAST_WARM_S, LEAST_WARM_DEVICE_S = 0.05, 0.5
 SHORTEST_S = 200e-6  # a sample on the host's clock; shorter calls are timed several at a time
 SHORTEST_DEVICE_S = 5e-6  # events tell half a microsecond
 FEW = 6  # samples that a case gets although its time is over
-LEAST_TOTAL_S = 0.1  # of samples, so that more than one moment of the machine is seen
+LEAST_TOTAL_S = 0.2  # of samples, so that more than one moment of the machine is seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +14,9 @@ import numpy as np
 from ..errors import Refusal
 from .bench_check import verify
 from .bench_effort import LEAST_WARM_DEVICE_S, LEAST_WARM_S, SHORTEST_S, WARM, Effort
-from .cases import Case, traceback_of
-from .clocks import Clock, HostClock, Sample, clock_for
+from .cases import Case
+from .clocks import Clock, HostClock, Sample, array_bytes, check_is_done, clock_for
+from .raised import said, traceback_of
 
 _FAILED = re.compile(
     r"CUDA error|HIP error|cudaError|hipError|CUDA_ERROR|device (was )?lost|unspecified launch"
@@ -27,6 +29,8 @@ _NONE = re.compile(
 )
 _OF_A_DRIVER = ("CUDARuntimeError", "CUDADriverError", "AcceleratorError", "XlaRuntimeError")
 _WARM_WINDOW = 3  # calls whose medians are compared
+_SWEEP_S = 0.25  # between looks for garbage that refers to itself
+_INSTANT_S = 1e-9  # of a call that took no time by a coarse clock
 
 
 class Subject:
@@ -42,8 +46,12 @@ class Subject:
         self._inputs = [tuple(each) for each in case.inputs] or [()]
         self._clock = clock
         self._turn = 0
-        # Outputs of the last sample that nobody has checked, each with its arguments.
-        self._unchecked: tuple[tuple[Any, tuple[Any, ...]], ...] = ()
+        self._in_turn = len(self._inputs) > 1
+        # The callable itself, so that nothing of ours is timed with it.
+        self._straight = partial(case.fn, *self._inputs[0]) if self._inputs[0] else case.fn
+        self._swept = perf_counter()
+        # What the last calls returned, where nobody has checked it.
+        self._unchecked: tuple[Any, ...] = ()
 
     @property
     def clock(self) -> Clock:
@@ -52,8 +60,11 @@ class Subject:
 
     @property
     def flushes(self) -> bool:
-        """Whether the caches of a GPU are overwritten; inputs in turn do without."""
-        return self.case.flush and len(self._inputs) == 1
+        """Whether the caches of a GPU are overwritten; inputs in turn that fill them do without."""
+        wanted = self.case.flush and self.clock.flush_bytes > 0
+        if wanted and self._in_turn:
+            return array_bytes(self._inputs) < self.clock.flush_bytes
+        return wanted
 
     @property
     def judged(self) -> list[float]:
@@ -89,15 +100,18 @@ class Subject:
             "steady": steady,
         }
         # Several calls in a sample would find the inputs in a cache that one call does not.
-        if type(self.clock) is HostClock and len(self._inputs) == 1:
-            self.calls = max(1, round(SHORTEST_S / max(min(times), 1e-9)))
+        warm = self.clock.flush_bytes > 0 and not self.flushes
+        if (type(self.clock) is HostClock or warm) and not self._in_turn:
+            # By the mean: one quick call among slow ones must not make a sample of thousands.
+            usual_s = float(np.mean(times[len(times) // 2 :]))
+            self.calls = max(1, round(SHORTEST_S / max(usual_s, _INSTANT_S)))
         self._turn = 0
 
     def sample(self) -> None:
         """One sample. The outputs of the first turn are checked at once, the last by `finish`."""
         index = len(self.host)
         sample = self._timed("repeat", index)
-        self.host.append(sample.host_s)
+        self.host.append(max(sample.host_s, _INSTANT_S))
         if sample.device_s is not None:
             self.device.append(sample.device_s)
         self._unchecked = sample.outputs
@@ -114,38 +128,53 @@ class Subject:
         if self.case.check is None:
             return
         for output in outputs:
-            self._guarded(partial(verify, self.case, *output), "the check of repeat", index)
+            self._guarded(partial(verify, self.case, *self._apart(output)), "the check of repeat",
+                          index)  # fmt: skip
             self.checked += 1
 
-    def _call(self) -> tuple[Any, tuple[Any, ...]]:
+    def _next(self) -> tuple[Any, tuple[Any, ...]]:
         """What the case returns for the next inputs, and these."""
         arguments = self._inputs[self._turn % len(self._inputs)]
         self._turn += 1
         return self.case.fn(*arguments), arguments
 
+    def _apart(self, returned: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The output of a call, and its inputs."""
+        return returned if self._in_turn else (returned, self._inputs[0])
+
     def _timed(self, when: str, index: int) -> Sample:
-        self._unchecked = ()  # their memory is given back before the clock runs
+        self._tidy()
+        call = self._next if self._in_turn else self._straight
 
         def time() -> Sample:
             if self._clock is None:
                 # Which clock is right shows only in what comes back; this call is not counted.
-                self._clock = clock_for(self._call(), self.case.device)
+                output, arguments = self._apart(call())
+                check_is_done(output, self.case.label)
+                self._clock = clock_for((output, arguments), self.case.device)
             return self._clock.time(
-                self._call, self.calls, flush=self.flushes, keep=self.case.check is not None
+                call, self.calls, flush=self.flushes, keep=self.case.check is not None
             )
 
         return self._guarded(time, when, index)
 
+    def _tidy(self) -> None:
+        """Memory is given back before the clock runs; what refers to itself, now and then."""
+        self._unchecked = ()
+        if perf_counter() - self._swept > _SWEEP_S:
+            gc.collect()
+            self._swept = perf_counter()
+
     def _guarded(self, work: Callable[[], Any], when: str, index: int) -> Any:
         try:
             return work()
-        except Refusal:
+        except (Refusal, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as problem:  # a program's exit is not ours
+        except BaseException as problem:  # a program's exit is not ours
             raise self._refusal(problem, f"{when} {index + 1}") from problem
 
     def _refusal(self, problem: BaseException, when: str) -> Refusal:
-        name, text = type(problem).__name__, _first_line(problem)
+        name, text = type(problem).__name__, said(problem)
         where = self._clock.device if self._clock else "the device"
         if "out of memory" in text.lower() or "OutOfMemory" in name or isinstance(
             problem, MemoryError
@@ -182,8 +211,3 @@ def _steady(times: list[float], window: int) -> bool:
         return True
     before = times[-2 * window : -window]
     return bool(np.median(times[-window:]) >= WARM * np.median(before))
-
-
-def _first_line(problem: BaseException) -> str:
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    return (lines[0] if lines else "no message").rstrip(".")

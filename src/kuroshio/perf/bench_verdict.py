@@ -10,7 +10,7 @@ from .statistics import NORMAL_MAD, drift, median_interval, summary
 
 def uncertainty(subject: Subject) -> float | None:
     """Half the width of the 95 % interval of the median, as its share; None: too few samples."""
-    interval = median_interval(subject.judged)
+    interval = median_interval(subject.judged, in_order=True)
     if interval is None:
         return None
     return (interval[1] - interval[0]) / 2 / summary(subject.judged)["median"]

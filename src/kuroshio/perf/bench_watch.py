@@ -5,15 +5,17 @@ Looked at between samples, never while one is timed.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from ..device.cpu import available_threads
 from ..errors import Refusal
 from . import environment_gpu
-from .environment import cpu_mhz, load, processors
+from .environment import cpu_mhz, load
 
 _EVERY_S = 0.25  # looks are this far apart: some take a millisecond
 # The lowest clock seen may be so much of the highest: of a processor, of which the fastest core is
@@ -34,6 +36,7 @@ class Watch:
         self._looks = 0
         self._last = float("-inf")
         self._before = _counters()
+        self._since = perf_counter(), _processor_s()
 
     def look(self) -> None:
         """Take the clock and the reasons for a low one, if the last time is long enough ago."""
@@ -64,8 +67,8 @@ class Watch:
         """What else was at work, as a probable cause of noise."""
         found = []
         now = load()
-        if now is not None and now > processors() + 0.5:
-            found.append(f"load {now:g} on {processors()} processors")
+        if now is not None and now > available_threads() + 0.5:
+            found.append(f"load {now:g} on {available_threads()} processors")
         if (aside := _counters()["aside"] - self._before["aside"]) > 10:
             found.append(f"this process was set aside {aside} times")
         others = (self._gpu.now().get("processes") or []) if self._gpu else []
@@ -79,7 +82,20 @@ class Watch:
             "looks": self._looks,
             "clock_mhz": [min(self._clocks), max(self._clocks)] if self._clocks else None,
             "throttling": dict(self._throttling),
+            "processors": self._processors(),
         }
+
+    def _processors(self) -> float | None:
+        """How many this process and its children kept busy, on average; None: too short to tell."""
+        since, before_s = self._since
+        spent = perf_counter() - since
+        return round((_processor_s() - before_s) / spent, 2) if spent >= _EVERY_S / 5 else None
+
+
+def _processor_s() -> float:
+    """Seconds of processors, of this process and of those that it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _gpu(device: str) -> environment_gpu.Watched | None:

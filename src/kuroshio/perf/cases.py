@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
-import re
-import sys
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from pathlib import Path
+from numbers import Integral, Real
 from typing import Any
 
 from ..device.names import check_device
 from ..errors import Refusal
+from .case_module import module_of, split
+from .raised import said, traceback_of
 
 _MARK = "__kuroshio_perf_case__"
 
@@ -53,17 +52,37 @@ class Case:
     def __post_init__(self) -> None:
         if not callable(self.fn):
             raise Refusal(
-                f"A case needs something to call, and {_short(self.fn)} cannot be called. Give a "
+                f"A case needs something to call, and {short(self.fn)} cannot be called. Give a "
                 "function: bench(lambda: np.sort(values))."
             )
         if self.device is not None:
             check_device(self.device)
-        for what in ("bytes", "flops"):
-            if (value := getattr(self, what)) is not None and not value > 0:
-                raise Refusal(
-                    f"{what}={value!r} of a case is no amount. Give what one call moves or "
-                    "computes, a number above 0, or leave it away."
-                )
+        inputs: Any = self.inputs  # whatever came
+        if not isinstance(inputs, (list, tuple)) or not all(
+            isinstance(each, (list, tuple)) for each in inputs
+        ):
+            raise Refusal(
+                f"inputs={short(inputs)} are no inputs. Give a list of tuples, each with the "
+                "arguments of a call: [(a,), (b,)]."
+            )
+        if not 0 <= _number(self.tolerance) < math.inf:
+            raise Refusal(
+                f"tolerance={short(self.tolerance)} is no error that could be allowed. Give a "
+                "share of the largest expected value, such as 1e-6, or 0."
+            )
+        # What numbers and types of NumPy are called in a file.
+        plain = {
+            "name": " ".join(str(self.name).split()),
+            "bytes": _amount("bytes", self.bytes),
+            "flops": _amount("flops", self.flops),
+            "size": int(self.size) if isinstance(self.size, Integral) else self.size,
+            "dtype": _type_name(self.dtype),
+            "operations": None if self.operations is None else str(self.operations),
+            "about": None if self.about is None else str(self.about),
+            "tolerance": float(self.tolerance),
+        }
+        for field, value in plain.items():
+            object.__setattr__(self, field, value)
 
     @property
     def label(self) -> str:
@@ -94,14 +113,14 @@ def case(
 
 def load(where: str) -> list[Callable[..., Any]]:
     """What 'module:function', 'folder/file.py:function' or, for all marked ones, 'module' names."""
-    place, _, attribute = where.partition(":")
-    module = _module(place, where)
+    place, attribute = split(where)
+    module = module_of(place)
     marked = [each for each in vars(module).values() if callable(each) and hasattr(each, _MARK)]
     if not attribute:
         if not marked:
             raise Refusal(
-                f"{where} has no function marked with @perf.case. Mark one, or name the function "
-                f"that makes the case: {where}:make_case."
+                f"{place} has no function marked with @perf.case. Mark one, or name the function "
+                f"that makes the case: {place}:make_case."
             )
         return marked
     found: Any = module
@@ -116,7 +135,7 @@ def load(where: str) -> list[Callable[..., Any]]:
         found = getattr(found, part)
     if not callable(found):
         raise Refusal(
-            f"{where} is {_short(found)}, which cannot be called. Name a function that makes a "
+            f"{where} is {short(found)}, which cannot be called. Name a function that makes a "
             "case, or the function to time."
         )
     return [found]
@@ -158,10 +177,12 @@ def _maker(
             )
         try:
             made = made_by(**arguments)
-        except (Exception, SystemExit) as problem:
+        except (KeyboardInterrupt, Refusal):
+            raise
+        except BaseException as problem:
             raise Refusal(
                 f"{name} raised {type(problem).__name__} while it made its case"
-                f"{f' for {arguments}' if arguments else ''}: {problem}. Nothing was timed.",
+                f"{f' for {arguments}' if arguments else ''}: {said(problem)}. Nothing was timed.",
                 traceback_of(problem),
             ) from problem
         if isinstance(made, dict):
@@ -175,7 +196,7 @@ def _maker(
         if not isinstance(made, Case):
             if not callable(made):
                 raise Refusal(
-                    f"{name} returned {_short(made)}, which is no case. Let it return a perf.Case, "
+                    f"{name} returned {short(made)}, which is no case. Let it return a perf.Case, "
                     "a dict with fn=, or the callable to time; to time the function itself, use "
                     "perf.bench."
                 )
@@ -188,16 +209,6 @@ def _maker(
         )
 
     return build
-
-
-def traceback_of(problem: BaseException) -> str:
-    """Where it was raised, without our own frames, for the paragraph's log."""
-    import traceback
-
-    own = str(Path(__file__).parent)
-    frames = traceback.extract_tb(problem.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith(own)]
-    return "".join(traceback.format_list(theirs[-5:])).rstrip()
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, bool]:
@@ -213,48 +224,31 @@ def _parameters(function: Callable[..., Any]) -> dict[str, bool]:
     }
 
 
-def _module(place: str, where: str) -> Any:
-    is_file = place.endswith(".py")
-    if is_file and not Path(place).is_file():
-        raise Refusal(f"There is no file {place}. Give module:function or file.py:function.")
-    if not is_file and not re.fullmatch(r"\w+(\.\w+)*", place):
-        raise Refusal(
-            f"{where!r} names no case. Give module:function, folder/file.py:function, or a module "
-            "whose cases are marked with @perf.case."
-        )
-    folder = str(Path(place).resolve().parent if is_file else Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        if not is_file:
-            return importlib.import_module(place)
-        name = Path(place).stem
-        spec = importlib.util.spec_from_file_location(name, place)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module  # pickles and dataclasses look there
-        spec.loader.exec_module(module)
-        return module
-    except ModuleNotFoundError as problem:
-        if problem.name and (place == problem.name or place.startswith(f"{problem.name}.")):
-            raise Refusal(
-                f"There is no module {problem.name}, here or among what is installed. Run in the "
-                "folder that holds it, or give the file: folder/file.py:function."
-            ) from problem
-        raise _broken(place, problem) from problem
-    except (Exception, SystemExit) as problem:
-        raise _broken(place, problem) from problem
-
-
-def _broken(place: str, problem: BaseException) -> Refusal:
-    return Refusal(
-        f"{place} could not be imported: {type(problem).__name__}: {problem}. Correct it; "
-        "nothing was timed.",
-        traceback_of(problem),
-    )
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
+def short(value: Any) -> str:
+    """Of a value, what fits into a sentence."""
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _amount(what: str, value: Any) -> int | None:
+    """A whole number, also of one such as 2e9 or 2 / 3 * n**3."""
+    if value is None:
+        return None
+    if not 0 < _number(value) < math.inf:
+        raise Refusal(
+            f"{what}={short(value)} of a case is no amount. Give what one call moves or computes, "
+            "a number above 0, or leave it away."
+        )
+    return int(value) if isinstance(value, Integral) else max(round(float(value)), 1)
+
+
+def _number(value: Any) -> float:
+    """NaN if it is none."""
+    return float(value) if isinstance(value, Real) else math.nan
+
+
+def _type_name(dtype: Any) -> str | None:
+    """float32, also of np.float32 and np.dtype("float32")."""
+    if dtype is None or isinstance(dtype, str):
+        return dtype
+    return str(getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from pathlib import Path
 
 from ..errors import Refusal
 
@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a processor: bandwidth, arithmetic, inflate, disk; of a GPU: parts of names, "
         "such as fma link matrix",
     )  # fmt: skip
-    parser.add_argument("--threads", type=int, metavar="N", help="of a processor (default: all)")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="of a processor, beside 1 (default: all)"
+    )
     parser.add_argument(
         "--folder", default=".", metavar="DIR",
         help="whose disk is read: make it where your data are (default: this one)",
@@ -39,18 +41,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     import json
-    from pathlib import Path
 
     from ..device.cpu import available_threads
     from ..device.names import check_device
     from .ceilings import measure, store
     from .ceilings.datasheet import peaks
-    from .results import check_writable, write_json
+    from .environment import environment_with
+    from .json_file import check_writable, write_json
+    from .output import doing
 
     device = check_device(arguments.device)
     if device == "auto" or device.endswith(":all"):
         raise Refusal(f"Ceilings are of one device, not of {device}. Give cpu or cuda:0.")
-    if arguments.output:
+    if device != "cpu" and arguments.threads is not None:
+        raise Refusal(f"--threads is of a processor, and {device} was given. Leave it away.")
+    if arguments.output is not None:
         check_writable(arguments.output)
     only, model = tuple(arguments.only), None
     if arguments.save and only:
@@ -58,6 +63,8 @@ def run(arguments: argparse.Namespace) -> None:
             "--save keeps all ceilings of a device, and --only measures some. Leave one of them "
             "out, or write these to a file with -o."
         )
+    if arguments.save:
+        store.prepare()
     if device == "cpu":
         unknown = [part for part in only if part not in measure.PARTS]
         if unknown:
@@ -66,53 +73,65 @@ def run(arguments: argparse.Namespace) -> None:
                 f"{', '.join(measure.PARTS)}."
             )
         threads = available_threads() if arguments.threads is None else arguments.threads
-        if threads < 1:
-            raise Refusal(f"--threads {threads}: at least one thread is needed.")
+        if not 1 <= threads <= available_threads():
+            raise Refusal(
+                f"--threads {threads} cannot be: this process may use {available_threads()} "
+                "processors. Give so many or fewer, at least one."
+            )
         folder = Path(arguments.folder)
-        if not folder.is_dir():
-            raise Refusal(f"--folder {folder} is no folder. Give one whose disk is to be read.")
-        found = measure.processor_ceilings(threads, arguments.quick, folder, only, _progress)
-    else:
-        model, found = measure.gpu_ceilings(device, arguments.quick, only, _progress)
-    ceilings, missing = measure.sorted_out(found)
-    _progress("")
+        if not only or "disk" in only:
+            _check_folder(folder)
+    with doing() as say:
+        if device == "cpu":
+            found = measure.processor_ceilings(threads, arguments.quick, folder, only, say)
+        else:
+            model, found = measure.gpu_ceilings(device, arguments.quick, only, say)
+        ceilings, missing = measure.sorted_out(found)
     if only and not ceilings:
-        raise Refusal(f"--only {' '.join(only)} left nothing to measure on {device}.")
+        why = "; ".join(f"{each.name}: {each.why}" for each in missing)
+        raise Refusal(
+            f"--only {' '.join(only)} left nothing to measure on {device}"
+            f"{f' ({why})' if why else ''}. Give another part, or leave --only out."
+        )
     who = store.identity(device, model)
     sheet = peaks(model)
-    document = store.document(who, _environment(device), ceilings, missing, sheet)
-    if arguments.save:
-        store.folder().mkdir(parents=True, exist_ok=True)
-        write_json(store.folder() / who.file_name, document)
-    if arguments.output:
-        write_json(arguments.output, document)
-    if arguments.json:
-        print(json.dumps(document, indent=1))
-        return
-    _show(who, ceilings, missing, measure.beside(ceilings, sheet), sheet)
-    if arguments.save:
+    environment = environment_with({} if device == "cpu" else {device: model})
+    document = store.document(who, environment, ceilings, missing, sheet)
+    try:
+        if arguments.output is not None:
+            write_json(arguments.output, document)
+        if arguments.save:
+            write_json(store.folder() / who.file_name, document)
+    finally:  # the work was not for nothing, should a file not be written after all
+        if arguments.json:
+            print(json.dumps(document, indent=1))
+        else:
+            _show(who, ceilings, missing, measure.beside(ceilings, sheet), sheet)
+    if arguments.save and not arguments.json:
         print(f"Kept in {store.folder() / who.file_name}")
 
 
-def _environment(device: str) -> dict[str, Any]:
-    from .environment import environment
+def _check_folder(folder: Path) -> None:
+    """A Refusal where no file for reading can be made."""
+    import tempfile
 
-    return environment(device)
-
-
-def _progress(what: str) -> None:
-    """On a terminal, what is being measured."""
-    import sys
-
-    if sys.stderr is not None and sys.stderr.isatty():
-        print(f"\r\x1b[K{f'measuring {what} ...' if what else ''}", end="", file=sys.stderr)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as problem:
+        raise Refusal(
+            f"--folder {folder}: no file can be made there to be read ({problem.strerror}). Give a "
+            "folder that exists and may be written, or leave the disk out: --only bandwidth "
+            "arithmetic inflate."
+        ) from problem
 
 
 def _show(who, ceilings, missing, beside, sheet) -> None:  # type: ignore[no-untyped-def]
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    from ..console import Output
+
+    output = Output()
     table = Table(title=f"{who.device}: {who.model}", title_justify="left")
     crews = any(each.threads for each in ceilings)
     for column in ("ceiling", "level", *(["threads"] * crews)):
@@ -130,18 +149,18 @@ def _show(who, ceilings, missing, beside, sheet) -> None:  # type: ignore[no-unt
         if sheet:
             row.append(_number(beside[number].value) if number in beside else "")
         table.add_row(*row)
-    console.print(table)
+    output.print(table)
     for source in dict.fromkeys(peak.source for peak in sheet):
-        print(f"The data sheet's figures are promises, not measurements: {source}.")
+        output.say(f"The data sheet's figures are promises, not measurements: {source}.")
     unsteady = [each for each in ceilings if each.unsteady]
     if unsteady:
-        names = list(dict.fromkeys(each.name for each in unsteady))
-        print(
-            f"Unsteady: of {', '.join(names)} the lowest sample is less than 60 % of the highest. "
-            "Something else ran; end it, or wait, and measure again."
+        names = ", ".join(each.label for each in unsteady)
+        output.say(
+            f"Unsteady: of {names} the lowest sample is less than 60 % of the highest. Something "
+            "else ran; end it, or wait, and measure again."
         )
     for each in missing:
-        print(f"Not measured: {each.name}: {each.why}.")
+        output.say(f"Not measured: {each.name}: {each.why}.")
 
 
 def _number(value: float) -> str:

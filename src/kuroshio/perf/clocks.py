@@ -6,6 +6,7 @@ ROCm and DTK builds of PyTorch present themselves as `torch.cuda`.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -31,6 +32,7 @@ class Clock(Protocol):
     device: str  # cpu, cuda:0, hip:1
     model: str | None
     boundary: str  # what the clocks enclose
+    flush_bytes: int  # that are overwritten to empty the caches; 0: never
 
     def time(self, call: Callable[[], Any], calls: int, *, flush: bool, keep: bool) -> Sample:
         """Time some calls. flush: overwrite the device's caches before; keep: all outputs."""
@@ -42,6 +44,7 @@ class HostClock:
 
     device: str = "cpu"
     model: str | None = None
+    flush_bytes: int = 0
     boundary = "host clock, from the call to its return" + _SEVERAL
 
     def time(self, call: Callable[[], Any], calls: int, *, flush: bool, keep: bool) -> Sample:
@@ -54,12 +57,12 @@ class HostClock:
 
 
 class CommandClock(HostClock):
-    """For a process, waited for; `device` is where it works, if that is known."""
+    """For a process, waited for; `device` is where it is said to work."""
 
     boundary = "host clock, from the start of the process to its end"
 
-    def __init__(self, device: str | None = None) -> None:
-        self.device = device or "cpu"
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
 
 
 class _EventClock:
@@ -78,7 +81,7 @@ class _EventClock:
     def __init__(self, kind: str, index: int, model: str, cache_bytes: int) -> None:
         self.device = f"{kind}:{index}"
         self.model: str | None = model
-        self._flush_bytes = max(4 * cache_bytes, _FLUSH_BYTES[kind])
+        self.flush_bytes = max(4 * cache_bytes, _FLUSH_BYTES[kind])
         self._scratch: Any = None
 
     def time(self, call: Callable[[], Any], calls: int, *, flush: bool, keep: bool) -> Sample:
@@ -108,7 +111,7 @@ class _EventClock:
     def _flush(self, wanted: bool) -> None:
         if wanted:
             if self._scratch is None:
-                self._scratch = self._bytes(self._flush_bytes)
+                self._scratch = self._bytes(self.flush_bytes)
             self._overwrite(self._scratch)
 
     def _use(self) -> AbstractContextManager[Any]:
@@ -191,11 +194,16 @@ class JaxClock:
 
     def __init__(self, jax: Any, device: str, model: str | None) -> None:
         self._jax, self.device, self.model = jax, device, model
+        self.flush_bytes = 0 if device == "cpu" else _FLUSH_BYTES["hip"]
+        self._scratch: Any = None
 
     def time(self, call: Callable[[], Any], calls: int, *, flush: bool, keep: bool) -> Sample:
-        if flush and self.device != "cpu":
-            scratch = self._jax.numpy.zeros(_FLUSH_BYTES["hip"], "uint8")
-            self._jax.block_until_ready(scratch)
+        if flush:
+            if self._scratch is None:
+                self._scratch = self._jax.numpy.zeros(self.flush_bytes, "uint8")
+                # In place: a new array for each sample would be given and taken between calls.
+                self._overwrite = self._jax.jit(lambda scratch: scratch + 1, donate_argnums=0)
+            self._scratch = self._jax.block_until_ready(self._overwrite(self._scratch))
         output = None
         start = perf_counter()
         for _ in range(calls):
@@ -226,6 +234,27 @@ def clock_for(values: Any, device: str | None) -> Clock:
     if device == "cpu":
         return HostClock()
     return found or _named(str(device))
+
+
+def check_is_done(output: Any, label: str) -> None:
+    """A Refusal of what has its work still to do: to make it takes no time, and says nothing."""
+    for value in _leaves(output):
+        graph = getattr(value, "__dask_graph__", None)
+        lazy = inspect.isgenerator(value) or isinstance(value, (map, filter, zip))
+        late = inspect.isawaitable(value) or hasattr(value, "add_done_callback")
+        if lazy or late or inspect.isasyncgen(value) or (callable(graph) and graph() is not None):
+            if inspect.iscoroutine(value):
+                value.close()  # else Python complains that nobody waited
+            raise Refusal(
+                f"{label} returns a {type(value).__name__}, whose work is not done yet: only "
+                "making it would be timed. Do the work in the callable and return the result: "
+                "list(...), .result(), asyncio.run(...), .compute()."
+            )
+
+
+def array_bytes(values: Any) -> int:
+    """Of all arrays in tuples, lists and dicts."""
+    return sum(int(getattr(value, "nbytes", 0) or 0) for value in _leaves(values))
 
 
 def _kinds(a: str, b: str) -> set[str]:

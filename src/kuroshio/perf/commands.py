@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 from .. import command_line
 
 # Name -> module of this package (see kuroshio.command_line).
@@ -13,6 +15,17 @@ COMMANDS = {
     "occupancy": "occupancy_command",
     "experiment": "experiment_command",
 }
+_EPILOG = """from a question to an answer:
+  kuroshio perf env                      what times here depend on
+  kuroshio perf ceilings --save          what this machine attains, once
+  kuroshio perf bench work.py -o work.json            how long it takes
+  kuroshio perf roofline work.json       what bounds it
+  kuroshio perf experiment new 'TITLE'   what a change should bring, and why
+  kuroshio perf experiment seal 1        before it is measured
+  kuroshio perf bench work.py:old --vs work.py:new -o ab.json
+  kuroshio perf experiment run 1 --new ab.json        whether it did
+
+Each command explains itself: kuroshio perf bench --help"""
 
 
 def add(subparsers) -> None:  # type: ignore[no-untyped-def]
@@ -21,7 +34,8 @@ def add(subparsers) -> None:  # type: ignore[no-untyped-def]
         "perf",
         help="measure performance: environment, timing, ceilings, roofline, occupancy, experiments",
         description="Measure any program's performance, on a processor or a GPU.",
-        epilog="Each command explains itself: kuroshio perf bench --help",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command_line.add(commands, "kuroshio.perf", COMMANDS)

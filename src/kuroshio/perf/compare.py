@@ -54,7 +54,9 @@ class Comparison:
                 f"No difference shown: {self.b} takes {self.ratio:.3f} times as long as {self.a} "
                 f"({self.level:.0%} interval {span}, which covers 1), by the {self.clock}'s clock."
             )
-        change = f"{abs(self.ratio - 1):.1%} {'slower' if self.ratio > 1 else 'faster'}"
+        change = "slower" if self.ratio > 1 else "faster"
+        if self.ratio < 2:
+            change = f"{abs(self.ratio - 1):.1%} {change}"
         return (
             f"{self.b} is {change} than {self.a}: {self.ratio:.3f} times as long ({self.level:.0%} "
             f"interval {span}), by the {self.clock}'s clock."
@@ -74,13 +76,7 @@ def compare_results(
     difference: `interleaved` is false, the resolution coarser, and of what was unstable nothing is
     said.
     """
-    if found := differences(a.environment, b.environment):
-        more = f"; and {len(found) - _FEW} more" if len(found) > _FEW else ""
-        raise Refusal(
-            f"The two results come from differing environments: {'; '.join(found[:_FEW])}{more}. "
-            "Times compare only where nothing but the code differs: measure both here and now, in "
-            "turn, with --vs other:case."
-        )
+    check_same(a.environment, b.environment)
     compared: list[Comparison] = []
     for row, other in _matched(a, b):
         if row.device != other.device or row.boundary != other.boundary:
@@ -88,14 +84,13 @@ def compare_results(
                 f"{row.label} was timed on {row.device} ({row.boundary}) and on {other.device} "
                 f"({other.boundary}). Compare results of one device and one kind of clock."
             )
-        both = row.device_samples_s and other.device_samples_s
-        one, two = (
-            (each.device_samples_s if both else each.samples_s) or [] for each in (row, other)
-        )
-        if min(len(one), len(two)) < 2:
+        of_device = row.device_samples_s or [0], other.device_samples_s or [0]
+        both = min(map(min, of_device)) > 0
+        one, two = of_device if both else (row.samples_s, other.samples_s)
+        if min(len(one), len(two)) < 2 or min(*one, *two) <= 0:
             raise Refusal(
-                f"{row.label} has {len(one)} and {len(two)} samples, too few to compare. Measure "
-                "both with more --seconds."
+                f"{row.label} has {len(one)} and {len(two)} samples, too few to compare, or some "
+                "that took no time. Measure both with more --seconds, or more work a call."
             )
         names = told_apart(row.label, other.label, "first", "second")
         interval = ratio_interval(two, one)
@@ -105,6 +100,17 @@ def compare_results(
         unstable = tuple(name for name, fine in stable if not fine)
         compared.append(replace(verdict, unstable=unstable))
     return compared
+
+
+def check_same(a: dict[str, Any], b: dict[str, Any]) -> None:
+    """A Refusal of two environments that differ, which names in what."""
+    if found := differences(a, b):
+        more = f"; and {len(found) - _FEW} more" if len(found) > _FEW else ""
+        raise Refusal(
+            f"The two results come from differing environments: {'; '.join(found[:_FEW])}{more}. "
+            "Times compare only where nothing but the code differs: measure both here and now, in "
+            "turn, with --vs other:case."
+        )
 
 
 def comparison(

@@ -6,6 +6,8 @@ import argparse
 import json
 from typing import Any
 
+from .output import terminal_width, wrapped
+
 SUMMARY = "software, processor, GPUs, clocks, power and other processes: what times depend on"
 EXAMPLES = """examples:
   kuroshio perf env
@@ -32,11 +34,11 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps({"schema": "kuroshio.perf.environment/1", "environment": found}, indent=1))
     else:
-        print(text(found))
+        print(text(found, terminal_width()))
 
 
-def text(found: dict[str, Any]) -> str:
-    """For a terminal: a line a fact; what is unknown is left away."""
+def text(found: dict[str, Any], width: int | None = None) -> str:
+    """A line a fact, wrapped for a terminal of that width; what is unknown is left away."""
     lines = []
     for heading, facts in (
         ("software", found["software"]),
@@ -49,7 +51,10 @@ def text(found: dict[str, Any]) -> str:
         known = {key: value for key, value in facts.items() if value is not None}
         if known:
             lines.append(heading)
-            lines += [f"  {key:22} {_value(key, value)}" for key, value in known.items()]
+            lines += [
+                wrapped(f"  {key:22} {_value(key, value)}", width, " " * 25)
+                for key, value in known.items()
+            ]
     if not found["gpus"]:
         lines.append("No GPU is shown by a driver.")
     return "\n".join(lines)

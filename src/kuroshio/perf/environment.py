@@ -9,12 +9,14 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 from typing import Any
 
+from ..device.cpu import available_threads
 from ..errors import Refusal
 from . import environment_gpu
 
@@ -30,7 +32,7 @@ _VARIABLES = re.compile(
     r"|PYTORCH|NVCC|HIPCC|TRITON|AMD|MIOPEN|VECLIB|NUMEXPR|DTK)_\w+"
     r"|[CN]FLAGS|CXXFLAGS|LDFLAGS|MALLOC_\w+|LD_PRELOAD|PYTHONOPTIMIZE"
 )
-_SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|_KEY\b|CREDENTIAL")
+_SECRET = re.compile(r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)|KEY\b|CREDENTIAL|AUTH")
 _UNSET = "not set"
 _ASIDE = ("now", "measured_by")
 
@@ -71,6 +73,23 @@ def environment(device: str | None = None) -> dict[str, Any]:
     }
 
 
+def environment_with(models: Mapping[str, str | None]) -> dict[str, Any]:
+    """Of the processor and of GPUs by name; of one that the driver does not show, only its model.
+
+    A container may have a GPU without the driver's management library.
+    """
+    whole = environment("cpu")
+    for device, model in models.items():
+        try:
+            one = environment(device)
+        except Refusal:
+            whole["gpus"][device] = {"model": model}
+            continue
+        whole["gpus"] |= one["gpus"]
+        whole["now"]["gpus"] |= one["now"]["gpus"]
+    return whole
+
+
 def differences(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     """What differs between two environments, such as 'software packages numpy: 1.26 and 2.4'."""
     first, second = _flat(a), _flat(b)
@@ -89,19 +108,18 @@ def load() -> float | None:
         return None
 
 
+def cpu_model() -> str:
+    """As Linux tells it; elsewhere what Python knows."""
+    model = re.search(r"model name\s*:\s*(.+)", _read_cpuinfo())
+    return model[1].strip() if model else platform.processor() or platform.machine()
+
+
 def cpu_mhz() -> float | None:
     """The fastest processor's clock now, where the system tells."""
     paths = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq")
     known = [int(text) / 1e3 for path in paths if (text := _read(path)).isdigit()]
     known = known or [float(mhz) for mhz in re.findall(r"cpu MHz\s*:\s*([\d.]+)", _read_cpuinfo())]
     return round(max(known), 1) if known else None
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _gpu(name: str) -> environment_gpu.Watched:
@@ -128,12 +146,10 @@ def _packages() -> tuple[tuple[str, str], ...]:
 
 
 def _cpu() -> dict[str, Any]:
-    text = _read_cpuinfo()
-    model = re.search(r"model name\s*:\s*(.+)", text)
     policy = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
     return {
-        "model": model[1].strip() if model else platform.processor() or platform.machine(),
-        "processors": processors(),
+        "model": cpu_model(),
+        "processors": available_threads(),
         "of": os.cpu_count(),
         "quota": _quota(),
         "caches": _caches(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,10 +45,12 @@ def find(name: str) -> Watched | None:
 
 def names() -> list[str]:
     """All that a program could use: cuda:0, ..., hip:0, ..."""
-    found = []
+    found: list[str] = []
     for kind, there in (("cuda", nvml.count()), ("hip", len(_cards()))):
         shown = _visible(kind)
-        found += [f"{kind}:{i}" for i in range(there if shown is None else min(len(shown), there))]
+        most = there if shown is None else min(len(shown), there)
+        # A variable may name what is not there, which hides all after it: CUDA_VISIBLE_DEVICES=-1.
+        found += takewhile(find, (f"{kind}:{i}" for i in range(most)))
     return found
 
 

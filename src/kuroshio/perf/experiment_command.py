@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +11,16 @@ from ..errors import Refusal
 from ..messages import note
 
 if TYPE_CHECKING:
-    from .experiments import Record, Result
+    from .experiments import Document, Record, Result
 
 SUMMARY = "keep experiments as text files: a prediction sealed before the measurement, judged by it"
 EXAMPLES = """examples:
-  kuroshio perf experiment new 'Read files in order' --predict 'host_s.median new/old in 0.70..0.85'
-  kuroshio perf experiment seal 1                          # after observation, hypothesis, change
-  kuroshio perf experiment run 1 --new new.json --old old.json          # from perf bench
-  kuroshio perf experiment run 1 --command './job --json' --old-command './old --json' --repeats 9
-  kuroshio perf experiment conclude 1 accept --reason '20 % faster on all shapes'
+  kuroshio perf experiment new 'Read files in order' \\
+    --predict 'host_s.median new/old in 0.70..0.85'
+  kuroshio perf experiment seal 1     # when the rest is written
+  kuroshio perf bench work.py:old --vs work.py:new -o ab.json
+  kuroshio perf experiment run 1 --new ab.json
+  kuroshio perf experiment conclude 1 accept --reason '20 % faster everywhere'
   kuroshio perf experiment list
   kuroshio perf experiment show 1 --json
 
@@ -52,7 +54,7 @@ def _action(actions: Any, name: str, summary: str, act: Any) -> argparse.Argumen
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
-        help="where the records are (default: experiments/ of the repository)",
+        help="where the records are (default: experiments/ of the repository, or here)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(act=act)
@@ -113,12 +115,14 @@ def _add_conclude(parser: argparse.ArgumentParser) -> None:
 
 
 _EXAMPLES = {
-    "new": "example:\n  kuroshio perf experiment new 'Blocks of 256 threads' "
+    "new": "example:\n  kuroshio perf experiment new 'Blocks of 256 threads' \\\n    "
     "--predict 'device_s.median new/old in 0.80..0.95'",
     "seal": "example:\n  kuroshio perf experiment seal 3",
     "run": "examples:\n  kuroshio perf experiment run 3 --new new.json --old old.json\n"
-    "  kuroshio perf experiment run 3 --command './job --json' --check './job --test'",
-    "conclude": "example:\n  kuroshio perf experiment conclude 3 roll-back "
+    "  kuroshio perf experiment run 3 --new ab.json      # bench OLD --vs NEW\n"
+    "  kuroshio perf experiment run 3 --command './job --json' \\\n"
+    "    --old-command './old --json' --check './job --test' --repeats 9",
+    "conclude": "example:\n  kuroshio perf experiment conclude 3 roll-back \\\n    "
     "--reason 'no faster, and harder to read'",
     "list": "example:\n  kuroshio perf experiment list --json",
     "show": "example:\n  kuroshio perf experiment show 3",
@@ -144,9 +148,10 @@ def _new(arguments: argparse.Namespace) -> None:
     if arguments.follows is not None:
         find(folder, arguments.follows)
     new, old = parse_rows(arguments.new_row), parse_rows(arguments.old_row)
-    if (new or old) and not arguments.predict:
+    if (new or old) and arguments.predict is None:
         raise Refusal("--new-row and --old-row are part of a prediction: give --predict, too.")
-    prediction = parse_prediction(arguments.predict, new, old) if arguments.predict else None
+    given = arguments.predict is not None
+    prediction = parse_prediction(arguments.predict, new, old) if given else None
     record = create(
         folder,
         Record(
@@ -159,8 +164,10 @@ def _new(arguments: argparse.Namespace) -> None:
             follows=arguments.follows,
         ),
     )
-    _say(arguments, record, f"{record.path} was written. Complete it, then seal it: "
-         f"kuroshio perf experiment seal {record.number}")  # fmt: skip
+    complete = all((record.observation, record.hypothesis, record.change, record.prediction))
+    then = "Seal it" if complete else "Complete it, then seal it"
+    _say(arguments, record, f"{record.path} was written. {then}: kuroshio perf experiment seal "
+         f"{record.number}")  # fmt: skip
 
 
 def _seal(arguments: argparse.Namespace) -> None:
@@ -181,7 +188,7 @@ def _run(arguments: argparse.Namespace) -> None:
     record = load(path)
     require_open(record)
     if record.seal is None:
-        if not arguments.command:
+        if arguments.command is None:
             raise Refusal(
                 f"{path} is not sealed, and a prediction comes before the measurement: seal it "
                 "(kuroshio perf experiment seal), then measure, then give the files."
@@ -192,7 +199,8 @@ def _run(arguments: argparse.Namespace) -> None:
     try:
         record = update(path, lambda newest: with_result(newest, result))
     except Refusal as refusal:
-        raise Refusal(refusal.message, log=f"What was measured: {result}") from refusal
+        measured = f"What was measured: {sentence(record, result)}"
+        raise Refusal(refusal.message, log=measured) from refusal
     _say(arguments, record, f"{path}: {sentence(record, result)}")
 
 
@@ -201,46 +209,57 @@ def _measured(arguments: argparse.Namespace, record: Record) -> Result:
     from .experiments import incorrect, measure, passes, read, result_of
     from .experiments.commands import REPEATS
 
-    if arguments.incorrect:
+    if arguments.incorrect is not None:
         return incorrect(record, arguments.incorrect)
-    sources = [s for s in (arguments.new, arguments.old, arguments.command) if s]
-    if arguments.check:
+    if arguments.check is not None:
         passed, words = passes(arguments.check)
         if not passed:
             last = words.strip().rpartition("\n")[2][:200]
             said = f", saying: {last}" if last else ""
-            return incorrect(record, f"the check {arguments.check!r} failed{said}", sources)
-    if arguments.command:
-        new, old = measure(
-            arguments.command,
-            arguments.old_command,
-            arguments.repeats or (1 if record.prediction and record.prediction.exact else REPEATS),
+            given = (arguments.new, arguments.old, arguments.command)
+            return incorrect(
+                record,
+                f"the check {arguments.check!r} failed{said}",
+                [source for source in given if source is not None],
+            )
+
+    def judged(new: list[Document], old: list[Document]) -> Result:
+        return result_of(
+            record,
+            new,
+            old,
+            json_path=arguments.json_path,
+            correct_path=arguments.correct_path,
+            checked=arguments.check is not None,
+            paired=arguments.command is not None,
         )
-    else:
-        new = [read(arguments.new)]
-        old = [read(arguments.old)] if arguments.old else []
-    return result_of(
-        record,
-        new,
-        old,
-        json_path=arguments.json_path,
-        correct_path=arguments.correct_path,
-        checked=bool(arguments.check),
-        paired=bool(arguments.command),
-    )
+
+    if arguments.command is None:
+        old = [] if arguments.old is None else [read(arguments.old)]
+        return judged([read(arguments.new)], old)
+    repeats = arguments.repeats
+    if repeats is None:
+        repeats = 1 if record.prediction and record.prediction.exact else REPEATS
+    return judged(*measure(arguments.command, arguments.old_command, repeats, look=judged))
 
 
 def _check_sources(arguments: argparse.Namespace) -> None:
-    if sum(map(bool, (arguments.new, arguments.command, arguments.incorrect))) != 1:
+    files, commands = (
+        [getattr(arguments, name) is not None for name in names]
+        for names in (("new", "old"), ("command", "old_command"))
+    )
+    if sum((files[0], commands[0], arguments.incorrect is not None)) != 1:
         raise Refusal(
             "Give what was measured, in one way: --new FILE (with --old FILE for a ratio), or "
             "--command COMMAND (with --old-command COMMAND), or --incorrect WHY."
         )
-    if (arguments.old and not arguments.new) or (arguments.old_command and not arguments.command):
+    if (files[1] and not files[0]) or (commands[1] and not commands[0]):
         raise Refusal(
             "Files and commands are not mixed: --new with --old, --command with --old-command."
         )
-    if arguments.repeats is not None and (arguments.new or arguments.repeats < 1):
+    if arguments.incorrect is not None and not arguments.incorrect.strip():
+        raise Refusal("--incorrect says why the output is wrong, in words.")
+    if arguments.repeats is not None and (not commands[0] or arguments.repeats < 1):
         raise Refusal("--repeats says how often commands are run: 1 or more, with --command.")
 
 
@@ -280,6 +299,11 @@ def _list(arguments: argparse.Namespace) -> None:
     else:
         show_trail(good, bad)
     trouble = [message for _, message in bad]
+    trouble += [
+        f"{count} experiments have the number {number}: rename the later ones."
+        for number, count in Counter(record.number for record in good).items()
+        if count > 1
+    ]
     trouble += [f"{r.path} was changed after it was sealed: {'; '.join(broken(r))}."
                 for r in good if broken(r)]  # fmt: skip
     for message in trouble:
@@ -301,7 +325,8 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _say(arguments: argparse.Namespace, record: Record, text: str) -> None:
-    from .experiments.show import Output, as_facts, print_json
+    from ..console import Output
+    from .experiments.show import as_facts, print_json
 
     if arguments.json:
         print_json(as_facts(record))

@@ -1,12 +1,16 @@
-"""JSON files that people name: read, or refused with what to give instead."""
+"""JSON files that people name: read and written, or refused with what to give instead."""
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from ..errors import Refusal
+
+_PART = ".kuroshio-part-"
 
 
 def read_json(path: Path, advice: str) -> Any:
@@ -15,7 +19,60 @@ def read_json(path: Path, advice: str) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise Refusal(f"{path} cannot be read: {problem.strerror}. {advice}") from problem
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise Refusal(
             f"{path} is no whole JSON ({problem}); it may be cut off. {advice}"
         ) from problem
+
+
+def write_json(path: str | os.PathLike[str], content: Any) -> None:
+    """Beside the path, then renamed to it; a Refusal where that cannot be."""
+    target = _target(path)
+    part: str | None = None
+    try:
+        handle, part = tempfile.mkstemp(prefix=_PART, dir=target.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1)
+            file.write("\n")
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(part, 0o666 & ~mask)
+        os.replace(part, target)
+    except BaseException as problem:
+        if part is not None:
+            Path(part).unlink(missing_ok=True)
+        if isinstance(problem, OSError):
+            raise _not_writable(path, problem) from problem
+        raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """A Refusal where `write_json` could not write: before something long is done for it."""
+    try:
+        with tempfile.TemporaryFile(prefix=_PART, dir=_target(path).parent):
+            pass
+    except OSError as problem:
+        raise _not_writable(path, problem) from problem
+
+
+def _target(path: str | os.PathLike[str]) -> Path:
+    """Where a link leads; a Refusal of what no file may take the place of, such as /dev/null."""
+    try:
+        target = Path(os.path.realpath(path))
+        fit = os.fspath(path) and (target.is_file() or not target.exists())
+    except OSError as problem:  # a name that is too long
+        raise _not_writable(path, problem) from problem
+    if not fit:
+        kind = "a folder" if target.is_dir() else "no file, but a device or a pipe"
+        raise Refusal(
+            f"{os.fspath(path) or 'An empty name'} cannot be written: it is {kind}. Give the name "
+            "of a file with -o; for the standard output there is --json."
+        )
+    return target
+
+
+def _not_writable(path: str | os.PathLike[str], problem: OSError) -> Refusal:
+    return Refusal(
+        f"{os.fspath(path)} cannot be written: {problem.strerror}. Give another -o, in a folder "
+        "that exists and may be written."
+    )

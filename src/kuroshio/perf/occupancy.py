@@ -184,7 +184,11 @@ def bound(limits: Limits, block: int, minimum: int) -> Bound:
     else:
         waves, blocks = minimum * a_block, minimum
     most_blocks = limits.max_single_wave_blocks if a_block == 1 else limits.max_blocks
-    if block > limits.max_threads_per_block or (not is_amd(limits) and blocks > most_blocks):
+    if (
+        block > limits.max_threads_per_block
+        or waves > limits.max_waves
+        or (not is_amd(limits) and blocks > most_blocks)
+    ):
         return Bound(minimum, waves, blocks, 0, 0, 0)
     return Bound(
         minimum,

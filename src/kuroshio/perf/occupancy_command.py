@@ -17,13 +17,13 @@ SUMMARY = (
     "bounds leave a thread; from numbers or from what the compiler said"
 )
 EXAMPLES = """examples:
-  kuroshio perf occupancy --arch gfx906 --block 256 --vgpr 54 --sgpr 42 --lds 8704
-  kuroshio perf occupancy --arch sm_90 --block 256 --registers 80 --shared 16384 --min-blocks 4
-  kuroshio perf occupancy kernel.s                # AMD's assembly, code objects, bundles
+  kuroshio perf occupancy --arch gfx906 --block 256 --vgpr 54 --lds 8704
+  kuroshio perf occupancy --arch sm_90 --registers 80 --shared 16384 --min-blocks 4
+  kuroshio perf occupancy kernel.s     # AMD's assembly, code objects, bundles
   kuroshio perf occupancy kernel.cubin ptxas.log --dynamic-shared 32768 --json
   nvcc -Xptxas -v -arch=sm_90 -c kernel.cu 2>&1 | kuroshio perf occupancy -
-  hipcc -c --offload-arch=gfx906 -Rpass-analysis=kernel-resource-usage kernel.hip 2>&1 |
-    kuroshio perf occupancy - --arch gfx906"""
+  hipcc -c --offload-arch=gfx906 -Rpass-analysis=kernel-resource-usage k.hip \\
+    2>&1 | kuroshio perf occupancy - --arch gfx906"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,47 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..console import Output
 from ..messages import printable
+from .output import fitting, left_out_says
 
 Facts = dict[str, Any]
 
-_WIDTH_OF_FILES = 200
+_NAME = 16  # columns that the names of kernels have at least
 _ALL_VECTOR = 256  # registers that ordinary instructions reach on AMD's devices
-
-
-class _Output(Console):
-    """Standard output; where its reader has gone, BrokenPipeError says so to the command line."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
-        if not self.is_terminal:  # nobody's columns to fit into
-            self.width = _WIDTH_OF_FILES
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-    def say(self, text: str) -> None:
-        self.print(printable(text), soft_wrap=not self.is_terminal)
 
 
 def show(kernels: Sequence[Facts]) -> None:
     """One kernel in full; of several a line each, and how to see one in full."""
-    output = _Output()
+    output = Output()
     if len(kernels) == 1:
         _show_one(output, kernels[0])
         return
-    output.print(_overview(kernels))
+    table, left_out = _overview(kernels, output.width)
+    output.print(table)
+    if left_out:
+        output.say(left_out_says(left_out))
     for facts in kernels:
         for remark in facts["remarks"]:
             output.say(f"{facts['kernel']} ({facts['architecture']}): {remark}")
     output.say("For the table of block sizes of one of them: --kernel NAME.")
 
 
-def _show_one(output: _Output, facts: Facts) -> None:
+def _show_one(output: Output, facts: Facts) -> None:
     if facts["kernel"] is not None:
         output.say(f"{facts['kernel']}, of {facts['file']} ({facts['kind']})")
         output.say(_takes(facts))
@@ -107,7 +96,7 @@ def _line(row: Facts) -> str:
 
 
 def _blocks(facts: Facts) -> Table:
-    table = _table("block", "blocks", "waves", "occupancy", "lanes in use")
+    table = _table("block", "blocks", "waves", "of all", "lanes in use")
     table.add_column("limited by")
     for row in facts["blocks"]:
         chosen = row["block"] == facts["chosen"]["block"]
@@ -134,35 +123,45 @@ def _bounds(facts: Facts) -> Table:
     return table
 
 
-def _overview(kernels: Sequence[Facts]) -> Table:
-    several = len({facts["architecture"] for facts in kernels}) > 1
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def _overview(kernels: Sequence[Facts], width: int) -> tuple[Table, list[str]]:
+    """A line a kernel; names of columns for which there is no room come with the table."""
+    cells: dict[str, Sequence[str]] = {
+        "for": [facts["architecture"] for facts in kernels],
+        "registers": [str(facts["takes"]["registers"]) for facts in kernels],
+        "spilled": [_spilled(facts["compiler"]["spilled"]) for facts in kernels],
+        "scratch": [_scratch(facts["compiler"]) for facts in kernels],
+        "shared": [f"{facts['takes']['shared_bytes']:,}" for facts in kernels],
+        "block": [str(facts["chosen"]["block"]) for facts in kernels],
+        "waves": ["{waves}/{max_waves}".format(**facts["chosen"]) for facts in kernels],
+        "limit": [facts["chosen"]["limited_by"].removesuffix(" memory") for facts in kernels],
+    }
+    if len(set(cells["for"])) == 1:
+        del cells["for"]
+    gap = 2
+    cells, left_out = fitting(cells, width - _NAME, gap, ("spilled", "shared", "block", "scratch"))
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
     table.add_column("kernel", overflow="fold")
-    if several:
-        table.add_column("for", no_wrap=True)
-    for name in ("registers", "spilled", "scratch", "shared", "block", "waves"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("limit", no_wrap=True)
-    for facts in kernels:
-        chosen, told = facts["chosen"], facts["compiler"]
-        spilled = told["spilled"]
-        table.add_row(
-            Text(printable(facts["kernel"])),
-            *([facts["architecture"]] if several else []),
-            str(facts["takes"]["registers"]),
-            "?" if spilled is None else str(sum(spilled.values())),
-            f"{told['stack_bytes']:,}{'+' if told['dynamic_stack'] else ''}",
-            f"{facts['takes']['shared_bytes']:,}",
-            str(chosen["block"]),
-            f"{chosen['waves']}/{chosen['max_waves']}",
-            chosen["limited_by"].removesuffix(" memory"),
-            style="yellow" if facts["remarks"] else None,
+    for name in cells:
+        table.add_column(
+            name, justify="left" if name in ("for", "limit") else "right", no_wrap=True
         )
-    return table
+    for number, facts in enumerate(kernels):
+        row = [column[number] for column in cells.values()]
+        style = "yellow" if facts["remarks"] else None
+        table.add_row(Text(printable(facts["kernel"])), *row, style=style)
+    return table, left_out
+
+
+def _spilled(told: dict[str, int] | None) -> str:
+    return "?" if told is None else str(sum(told.values()))
+
+
+def _scratch(told: Facts) -> str:
+    return f"{told['stack_bytes']:,}{'+' if told['dynamic_stack'] else ''}"
 
 
 def _table(*names: str) -> Table:
     table = Table()
     for name in names:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", min_width=max(map(len, name.split())))
     return table

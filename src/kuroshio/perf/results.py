@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
-import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import Refusal
-from .json_file import read_json
+from ..messages import printable
+from .json_file import read_json, write_json
+from .output import fitting, left_out_says, wrapped
 
 SCHEMA = "kuroshio.perf.result/1"
+_TIMES = ("median", "p90", "min", "mad")
 
 
 @dataclass(frozen=True)
@@ -92,57 +95,50 @@ def load_results(path: str | os.PathLike[str]) -> Results:
             f"{path} holds {'no results' if found is None else found} and not {SCHEMA}. Give a "
             "file that `kuroshio perf bench -o` wrote."
         )
-    known = Row.__dataclass_fields__
     try:
-        rows = [Row(**{k: v for k, v in row.items() if k in known}) for row in stored["rows"]]
-        return Results(stored["name"], stored["environment"], rows)
+        rows = [_row(each) for each in stored["rows"]]
+        if not isinstance(stored["environment"], dict):
+            raise TypeError("environment")
+        found = Results(stored["name"], stored["environment"], rows)
     except (KeyError, TypeError, AttributeError) as problem:
         raise Refusal(
-            f"{path} lacks something that results have ({problem}). Measure again with `kuroshio "
-            "perf bench -o`."
+            f"{path} cannot be used: it lacks something that results have ({problem}). Measure "
+            "again with `kuroshio perf bench -o`."
         ) from problem
+    if not rows:
+        raise Refusal(
+            f"{path} holds no rows: nothing was measured. Measure again with `kuroshio perf bench "
+            "-o`."
+        )
+    return found
 
 
-def write_json(path: str | os.PathLike[str], content: Any) -> None:
-    """Beside the path, then renamed to it; a Refusal where that cannot be."""
-    path = Path(path)
-    part: str | None = None
-    try:
-        handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-            file.write("\n")
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)
-        os.replace(part, path)
-    except OSError as problem:
-        if part is not None:
-            Path(part).unlink(missing_ok=True)
-        raise _not_writable(path, problem) from problem
+_GAP = "  "
+_DISPENSABLE = ("mad", "min", "p90", "host median", "n", "dtype")  # in a narrow terminal
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """A Refusal where `write_json` could not write: before something long is done for it."""
-    path = Path(path)
-    try:
-        with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", dir=path.parent):
-            pass
-        if path.is_dir():
-            raise IsADirectoryError(None, "it is a folder")
-    except OSError as problem:
-        raise _not_writable(path, problem) from problem
+def _row(stored: dict[str, Any]) -> Row:
+    """TypeError where it is none: somebody else may have written it."""
+    row = Row(**{k: v for k, v in stored.items() if k in Row.__dataclass_fields__})
+    for name in ("case", "device", "boundary"):
+        if not isinstance(value := getattr(row, name), str):
+            raise TypeError(f"{name} is {value!r}")
+    if not isinstance(row.samples_s, list):
+        raise TypeError("no samples")
+    times = [row.host_s[key] for key in _TIMES] + row.samples_s
+    if row.device_s is not None:
+        times += [row.device_s[key] for key in _TIMES] + (row.device_samples_s or [])
+    for value in times:
+        if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            raise TypeError(f"{value!r} is no time")
+    return row
 
 
-def _not_writable(path: Path, problem: OSError) -> Refusal:
-    return Refusal(
-        f"{path} cannot be written: {problem.strerror}. Give another -o, in a folder that exists "
-        "and may be written."
-    )
+def table(rows: list[Row], width: int | None = None) -> str:
+    """A line a row, then why rows are unstable and what the clocks enclosed.
 
-
-def table(rows: list[Row]) -> str:
-    """For a terminal: a line a row, then why rows are unstable and what the clocks enclosed."""
+    width  of a terminal: columns that have no room are left out, and what is said is wrapped
+    """
     lines = [["case", "size", "dtype", "device", "median", "p90", "min", "mad", "host median",
               "GB/s", "Gop/s", "n", "correct", "stable"]]  # fmt: skip
     for row in rows:
@@ -157,25 +153,31 @@ def table(rows: list[Row]) -> str:
             ]
         )  # fmt: skip
     used = [i for i in range(len(lines[0])) if any(line[i] for line in lines[1:])]
-    text = columns([[line[i] for i in used] for line in lines], left=1)
-    for row in rows:
-        if row.unstable_because:
-            text += f"\n{row.label} is unstable. {row.unstable_because}."
+    cells: dict[str, Sequence[str]] = {
+        lines[0][i]: [printable(line[i]) for line in lines[1:]] for i in used
+    }
+    left_out: list[str] = []
+    if width is not None:
+        cells, left_out = fitting(cells, width + len(_GAP), len(_GAP), _DISPENSABLE)
+    text = columns([list(cells), *(list(line) for line in zip(*cells.values(), strict=True))], 1)
+    said = [f"{r.label} is unstable. {r.unstable_because}." for r in rows if r.unstable_because]
     about: dict[str, list[str]] = {}
     for row in rows:
         sentence = f"{row.boundary}. {row.caches}".strip()
         about.setdefault(sentence, []).append(row.label)
     for sentence, labels in about.items():
         whose = "" if len(about) == 1 else f" ({', '.join(labels)})"
-        text += f"\nClocks{whose}: {sentence}"
-    return text
+        said.append(f"Clocks{whose}: {sentence}")
+    if left_out:
+        said.append(left_out_says(left_out))
+    return "\n".join([text, *(wrapped(printable(each), width) for each in said)])
 
 
 def columns(lines: list[list[str]], left: int = 0) -> str:
     """Aligned, the first `left` columns to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        "  ".join(
+        _GAP.join(
             cell.ljust(width) if i < left else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()

@@ -7,7 +7,7 @@ byte. Ceilings are measured ones only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import Refusal
@@ -23,6 +23,7 @@ _OTHER_NAMES = {
     "int min/max": ("int32 min/max",),
     "int16 min/max": ("uint16 min/max",),
 }
+_INTEGERS = "int32 min/max"
 _FLOATS = ("float64", "float32", "float16")
 
 BANDWIDTH_BOUND, COMPUTE_BOUND, NEITHER = "bandwidth-bound", "compute-bound", "neither"
@@ -59,7 +60,13 @@ class Roofs:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A piece of work: seconds, and bytes and operations as declared and as counted."""
+    """A piece of work: seconds, bytes and operations of one launch, as declared and as counted.
+
+    all_seconds  of all launches; None: there is one
+    share        of the time of all points
+    processors   that it kept busy; None: not known, or it is no processor's work
+    counted_integers  instead of counted_flops where they are nearer to their roof (see `judge`)
+    """
 
     name: str
     seconds: float | None
@@ -68,7 +75,10 @@ class Point:
     operations: str | None = None
     counted_bytes: float | None = None
     counted_flops: float | None = None
+    counted_integers: float | None = None
+    all_seconds: float | None = None
     share: float = 1.0
+    processors: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -111,7 +121,8 @@ class Judgement:
         return {
             "name": p.name, "class": self.kind, "of_roof": self.of_roof, "roof": self.roof,
             "level": self.level, "attainable": self.attainable, "gop_per_s": self.rate,
-            "gb_per_s": self.bandwidth, "seconds": p.seconds, "share_of_time": p.share,
+            "gb_per_s": self.bandwidth, "seconds": p.seconds,
+            "seconds_of_all_launches": p.all_seconds, "share_of_time": p.share,
             "declared_bytes": p.bytes, "counted_bytes": p.counted_bytes,
             "counted_to_declared": self.ratio, "counted_to_declared_says": self.ratio_says,
             "declared_operations": p.flops, "counted_operations": p.counted_flops,
@@ -160,6 +171,7 @@ def judge(point: Point, under: Roofs, level: str | None = None) -> Judgement:
     level  whose bandwidth counts; None: memory's, or where more is attained than memory gives, the
            farthest level that gives as much
     """
+    point = _by_its_busiest_units(point, under)
     traffic, work, seconds = point.traffic, point.work, point.seconds
     bandwidth = 1e-9 * traffic / seconds if traffic and seconds else None
     rate = 1e-9 * work / seconds if work and seconds else None
@@ -188,10 +200,12 @@ def judge(point: Point, under: Roofs, level: str | None = None) -> Judgement:
             f"{', '.join(under.bandwidths)}."
         )
     kind, of_roof, roof, most = _against(bandwidth, rate, peak, under, level)
+    if not seconds:
+        roof = "its seconds are not known, so no rate is"
     if bandwidth is not None and _faster(bandwidth, level, under):
         notes.append(
-            f"more than memory gives ({under.best('memory').value:.3g} GB/s): its bytes came from "
-            "a cache, or memory was slower when its ceiling was measured"
+            f"more than memory gives ({short(under.best('memory').value)} GB/s): its bytes came "
+            "from a cache, or memory was slower when its ceiling was measured"
         )
     if of_roof is not None and of_roof > _OVER:
         notes.append(
@@ -208,6 +222,30 @@ def judge(point: Point, under: Roofs, level: str | None = None) -> Judgement:
         declared_intensity=point.flops / point.bytes if point.flops and point.bytes else None,
         ratio=ratio, ratio_says=ratio_says(ratio), notes=tuple(notes),
     )  # fmt: skip
+
+
+def _by_its_busiest_units(point: Point, under: Roofs) -> Point:
+    """With integers for its operations, where nothing is declared and floats are further off."""
+    peak = under.peak(_INTEGERS)
+    if point.flops is not None or not point.counted_integers or peak is None:
+        return point
+    other = under.peak(point.operations)
+    floats = (point.counted_flops or 0.0) / other.value if other else 0.0
+    if floats >= point.counted_integers / peak.value:
+        return point
+    note = (
+        "operations are lanes of all instructions of the pipe that minima and maxima share with "
+        "logic and comparisons; a pair of 16-bit numbers counts once"
+    )
+    return replace(
+        point, counted_flops=point.counted_integers, operations=_INTEGERS,
+        notes=(*point.notes, note),
+    )  # fmt: skip
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A rate to be read: 0.215, 12.9, 4,386."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.{digits}g}"
 
 
 def ratio_says(ratio: float | None) -> str:
@@ -243,13 +281,13 @@ def _against(
 ) -> tuple[str, float | None, str, float | None]:
     """Class, share of the roof, the roof in words, what is attainable (Gop/s, or GB/s)."""
     best, least = under.best(level), under.least(level)
-    memory = f"{level} bandwidth ({best.name.removeprefix('memory ')}, {best.value:,.4g} GB/s)"
+    memory = f"{level} bandwidth ({best.name.removeprefix('memory ')}, {short(best.value, 4)} GB/s)"
     if rate is None or peak is None:
         if bandwidth is None:
             return NEITHER, None, "neither bytes nor operations are known", None
         kind = BANDWIDTH_BOUND if bandwidth >= AT_ROOF * least.value else NEITHER
         return kind, bandwidth / best.value, memory, best.value
-    compute = f"{peak.name} ({peak.value:,.4g} Gop/s)"
+    compute = f"{peak.name} ({short(peak.value, 4)} Gop/s)"
     if bandwidth is None or rate / bandwidth * best.value >= peak.value:
         of_roof = rate / peak.value
         if of_roof < AT_ROOF and bandwidth and bandwidth >= AT_ROOF * least.value:
@@ -258,6 +296,4 @@ def _against(
         kind = COMPUTE_BOUND if of_roof >= AT_ROOF else NEITHER
         return kind, of_roof, compute, peak.value
     kind = BANDWIDTH_BOUND if bandwidth >= AT_ROOF * least.value else NEITHER
-    if kind == NEITHER and rate >= AT_ROOF * peak.value:
-        return COMPUTE_BOUND, rate / peak.value, compute, peak.value
     return kind, bandwidth / best.value, memory, rate / bandwidth * best.value

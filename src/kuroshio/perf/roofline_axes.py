@@ -9,6 +9,9 @@ from typing import NamedTuple
 from .ceilings.ceiling import Ceiling
 from .roofline import Judgement, Roofs, attainable
 
+# Small letters and digits only as far as they do not look like others.
+_MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789"
+
 
 class Axes(NamedTuple):
     """Limits: operations a byte, and Gop/s."""
@@ -20,8 +23,8 @@ class Axes(NamedTuple):
 
 
 def mark(number: int) -> str:
-    """A, B, ... Z, and then the digits and stars."""
-    return "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"[number] if number < 36 else "*"
+    """A to Z, a to z, digits, and then stars."""
+    return _MARKS[number] if number < len(_MARKS) else "*"
 
 
 def peaks_of(judged: Sequence[Judgement], under: Roofs) -> list[Ceiling]:

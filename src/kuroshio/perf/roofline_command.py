@@ -15,9 +15,10 @@ SUMMARY = "place results, counters and recorded runs under this machine's measur
 EXAMPLES = """examples:
   kuroshio perf roofline results.json
   kuroshio perf roofline results.json --counters ncu.csv -o roofline.png
-  kuroshio perf roofline account.json        # of: kuroshio climatology ... --json > account.json
+  kuroshio perf roofline account.json    # of: kuroshio climatology ... --json
 
-The roofs are those that kuroshio perf ceilings --save has kept, or those of --ceilings FILE."""
+The roofs are those that kuroshio perf ceilings --save has kept, or those of
+--ceilings FILE. A picture needs matplotlib: pip install '.[plot]'."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,12 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which counted kernel (a part of its name) is which case",
     )  # fmt: skip
     parser.add_argument(
-        "--ceilings", nargs="+", default=[], metavar="FILE", help="measured elsewhere, or before"
+        "--ceilings",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="those of these files (kuroshio perf ceilings -o), not those that were kept",
     )
     parser.add_argument("--device", metavar="DEVICE", help="of which the rows are taken")
     parser.add_argument(
         "--threads", type=int, metavar="N",
-        help="that the work used on a processor (default: the most that were measured)",
+        help="that the work used on a processor: 1 for most Python (default: the most that were "
+        "measured)",
     )  # fmt: skip
     parser.add_argument(
         "--level", choices=("L1", "L2", "L3", "memory"), help="whose bandwidth counts"
@@ -52,6 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pathlib import Path
 
     from . import roofline_pipeline, roofline_results
+    from .counters.counted import merged
     from .counters.read import read
     from .roofline import judge, roofs
 
@@ -60,6 +67,8 @@ def run(arguments: argparse.Namespace) -> None:
             "There is nothing to place. Give a result of kuroshio perf bench --json, an account of "
             "kuroshio climatology --json, or --counters CSV."
         )
+    if arguments.threads is not None and arguments.threads < 1:
+        raise Refusal(f"--threads {arguments.threads} is no number of threads; at least 1.")
     files = [(Path(name), roofline_results.document(Path(name))) for name in arguments.results]
     accounts = [pair for pair in files if roofline_pipeline.is_account(pair[1])]
     if accounts:
@@ -74,7 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
     for path, _ in files:
         device, found = roofline_results.points(path, device)
         points += found
-    counted = [kernel for name in arguments.counters for kernel in read(Path(name))]
+    counted = merged(kernel for name in arguments.counters for kernel in read(Path(name)))
     points = roofline_results.joined(points, counted, _pairs(arguments.match))
     points = roofline_results.with_shares(points)
     device = _device(device, counted, bool(arguments.ceilings))
@@ -99,6 +108,17 @@ def _device(device: str | None, counted: list[Counted], given: bool) -> str | No
 
 def _ceilings(files: list[str], device: str | None) -> tuple[str, list[Ceiling]]:
     """The model and the ceilings, of the files that are of this device, or of those kept."""
+    model, ceilings = _read_ceilings(files, device)
+    for each in ceilings:
+        if not all(1e-9 < value < 1e15 for value in (each.value, each.low, each.high)):
+            raise Refusal(
+                f"The ceiling {each.name} is {each.value} {each.unit} ({each.low} to {each.high}), "
+                "which cannot be. Measure again: kuroshio perf ceilings --save"
+            )
+    return model, ceilings
+
+
+def _read_ceilings(files: list[str], device: str | None) -> tuple[str, list[Ceiling]]:
     from pathlib import Path
 
     from .ceilings import store
@@ -148,13 +168,14 @@ def _show(arguments, judged, under, model: str) -> None:  # type: ignore[no-unty
     import json
     from pathlib import Path
 
-    from rich.console import Console
-
+    from ..console import Output
     from . import roofline_text
+    from .output import left_out_says
 
     crew = "" if under.threads is None else f", {under.threads} thread{'s' * (under.threads > 1)}"
-    subtitle = f"Roofs as measured on {under.device} ({model}{crew})"
-    if arguments.output:
+    where = f"{model}{crew}" if under.device == model else f"{under.device} ({model}{crew})"
+    subtitle = f"Roofs as measured on {where}"
+    if arguments.output is not None:
         from .roofline_picture import draw
 
         draw(judged, under, Path(arguments.output), "Roofline", subtitle)
@@ -167,23 +188,28 @@ def _show(arguments, judged, under, model: str) -> None:  # type: ignore[no-unty
         }  # fmt: skip
         print(json.dumps(said, indent=1))
         return
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.print(subtitle, soft_wrap=True)
-    if drawn := roofline_text.plot(judged, under, console.width):
-        print(drawn)
-    console.print(roofline_text.table(judged))
+    output = Output()
+    output.say(subtitle)
+    if drawn := roofline_text.plot(judged, under, output.width if output.is_terminal else 80):
+        output.print(drawn, soft_wrap=True)
+    table, left_out = roofline_text.table(judged, output.width)
+    output.print(table)
+    if left_out:
+        output.say(left_out_says(left_out))
     for sentence in roofline_text.sentences(judged):
-        console.print(sentence, soft_wrap=not console.is_terminal)
-    if arguments.output:
-        console.print(f"Drawn: {arguments.output}", soft_wrap=True)
+        output.say(sentence)
+    if arguments.threads is None and (hint := roofline_text.fewer_threads(judged, under)):
+        output.say(hint)
+    if arguments.output is not None:
+        output.say(f"Drawn: {arguments.output}")
 
 
 def _pipeline(arguments, path, said) -> None:  # type: ignore[no-untyped-def]
     import json
 
-    from rich.console import Console
     from rich.table import Table
 
+    from ..console import Output
     from . import roofline_pipeline as pipeline
 
     device = pipeline.device_of(said)
@@ -198,7 +224,7 @@ def _pipeline(arguments, path, said) -> None:  # type: ignore[no-untyped-def]
             "verdict": pipeline.verdict(found, wall),
         }, indent=1))  # fmt: skip
         return
-    console = Console(highlight=False, markup=False, emoji=False)
+    output = Output()
     table = Table(title=f"{path}: {wall:.3g} s on {said.get('device')}", title_justify="left")
     table.add_column("stage", overflow="fold")
     for name in ("busy s", "of run", "GB", "GB/s", "roof", "of roof"):
@@ -207,10 +233,12 @@ def _pipeline(arguments, path, said) -> None:  # type: ignore[no-untyped-def]
         roof = ("", "")
         if each.roof_gb_per_s is not None and each.of_roof is not None:
             roof = f"{each.roof_gb_per_s:.3g}", f"{each.of_roof:.0%}"
-        rate = f"{each.gb:.3g}", f"{each.gb_per_s:.3g}"
+        rate = tuple("" if v is None else f"{v:.3g}" for v in (each.gb, each.gb_per_s))
         table.add_row(each.what, f"{each.busy_s:.3g}", f"{each.share:.0%}", *rate, *roof)
-    console.print(table)
+    output.print(table)
     for each in found:
+        if each.gb is None:  # the last line names them
+            continue
         roof_text = f"{each.roof}: " if each.roof else ""
-        console.print(f"{each.what}: {roof_text}{each.says}.", soft_wrap=not console.is_terminal)
-    console.print(pipeline.verdict(found, wall), soft_wrap=not console.is_terminal)
+        output.say(f"{each.what}: {roof_text}{each.says}.")
+    output.say(pipeline.verdict(found, wall))

@@ -42,9 +42,11 @@ def label(
     wide = len(text) * _LETTER * letter
     room = max(length - wide, 0.0)
     least = min(letter, room)
+    # Farther off it would seem another slope's.
+    asides = (0.0, 1.1, -1.1, 1.8) if y0 == y1 else (0.0, 1.1, -1.1)
     places = [
         (least + (room - least) * step / _STEPS, aside * letter)
-        for aside in (0.0, 1.1, -1.1, 1.8)
+        for aside in asides
         for step in range(_STEPS + 1)
     ]
 
@@ -91,6 +93,34 @@ def _points(start: tuple[float, float], stop: tuple[float, float]) -> list[tuple
         (start[0] * (stop[0] / start[0]) ** share, start[1] * (stop[1] / start[1]) ** share)
         for share in shares
     ]
+
+
+def marks(circles: Sequence[Circle], letter: float) -> list[Circle | None]:
+    """Where the letter of each circle goes, of so many pixels: None for into it, else beside it.
+
+    circles  in the order in which they are drawn: later ones lie on earlier ones
+    """
+    found: list[Circle | None] = []
+    for i, own in enumerate(circles):
+        if all(_apart(own, other) > other.radius + letter / 2 for other in circles[i + 1 :]):
+            found.append(None)
+            continue
+        taken = [*circles, *(place for place in found if place)]
+        around = [
+            Circle(own.x + reach * math.cos(turn), own.y + reach * math.sin(turn), 0.7 * letter)
+            for reach in (own.radius + letter * step for step in (1.2, 2.4, 3.6))
+            for turn in (math.pi * eighth / 4 for eighth in (3, 5, 1, 7, 2, 6, 4, 0))
+        ]
+
+        def free(place: Circle, taken: Sequence[Circle] = taken) -> float:
+            return min(_apart(place, each) - each.radius - place.radius for each in taken)
+
+        found.append(next((p for p in around if free(p) > 0), max(around, key=free)))
+    return found
+
+
+def _apart(one: Circle, other: Circle) -> float:
+    return math.hypot(one.x - other.x, one.y - other.y)
 
 
 def near(peaks: Sequence[Ceiling]) -> list[list[Ceiling]]:

@@ -30,6 +30,7 @@ _DEVICE_ROOFS: dict[str, tuple[tuple[str, str | None], ...]] = {
     "device compute": (("memory read", "memory"),),
     "device fetch": (("device to host, pinned", "link"),),
 }
+_FELT = 0.02  # of a run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,8 @@ class Stage:
     what: str
     busy_s: float
     share: float
-    gb: float
-    gb_per_s: float
+    gb: float | None
+    gb_per_s: float | None
     roof: str | None
     roof_gb_per_s: float | None
     of_roof: float | None
@@ -68,17 +69,17 @@ def stages(
 ) -> list[Stage]:
     """Those of the host and those of the device, in the order of the account."""
     try:
-        wall = float(said["seconds"])
+        wall = _positive(said["seconds"])
         threads = int(said.get("threads", 1))
         rows = [_host_stage(row, wall, threads, host) for row in said["stages"]]
         rows += [_device_stage(row, wall, device) for row in said.get("device_stages") or []]
-    except (KeyError, TypeError, ValueError) as problem:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as problem:
         raise Refusal(
             f"{path} is no whole account ({type(problem).__name__}: {problem}). Record it again: "
             "kuroshio climatology SOURCE -o FILE --json > account.json"
         ) from problem
     found = [row for row in rows if row is not None]
-    if not found:
+    if all(row.gb is None for row in found):
         raise Refusal(
             f"{path} has no stage that moved enough bytes to have a rate: the run was too small. "
             "Record one of a larger archive."
@@ -93,11 +94,20 @@ def verdict(found: Sequence[Stage], wall_s: float) -> str:
         return "None of its stages has a measured roof."
     tight = max(bounded, key=lambda each: each.least_s or 0.0)
     least = tight.least_s or 0.0
-    if least <= 0:
-        return "Its bytes take no time worth mention at these roofs."
+    if least >= wall_s:
+        return (
+            f"The lowest roof is that of {tight.what} ({tight.roof}), but its bytes would take "
+            f"{least:.3g} s there and the whole run took {wall_s:.3g} s: this roof was measured "
+            "under load, or with other data. Measure the ceilings again."
+        )
+    besides = [each for each in found if each.gb is None]
+    of_those = ""
+    if besides:
+        named = ", ".join(f"{each.what} {each.busy_s:.3g} s" for each in besides)
+        of_those = f" Of these, stages that move no bytes and have no roof: {named}."
     return (
         f"The lowest roof is that of {tight.what} ({tight.roof}): if all else were hidden behind "
-        f"it, the run would take {least:.3g} s instead of {wall_s:.3g} s."
+        f"it, the run would take {least:.3g} s instead of {wall_s:.3g} s.{of_those}"
     )
 
 
@@ -106,22 +116,43 @@ def as_json(each: Stage) -> dict[str, Any]:
 
 
 def _host_stage(row: dict, wall: float, threads: int, host: Sequence[Ceiling]) -> Stage | None:
-    rate, busy = row.get("gb_per_s"), row.get("busy_seconds")
-    if not rate or not busy:
+    if not row.get("gb_per_s"):
+        return _without_bytes(row, wall)
+    if not row.get("busy_seconds"):
         return None
-    gb = float(rate) * float(row["thread_seconds"])
+    busy, of_threads = _positive(row["busy_seconds"]), _positive(row["thread_seconds"])
+    gb = _positive(row["gb_per_s"]) * of_threads
     # Stages that few threads work at are held to what so many can do.
-    working = min(threads, max(1.0, float(row["thread_seconds"]) / float(busy)))
-    return _stage(row, wall, gb, float(busy), _ROOFS.get(row["stage"], ()), host, working)
+    working = min(threads, max(1.0, of_threads / busy))
+    return _stage(row, wall, gb, busy, _ROOFS.get(row["stage"], ()), host, working)
+
+
+def _without_bytes(row: dict, wall: float) -> Stage | None:
+    """Finding files, compiling: where it took long enough to be felt. Waiting is no work."""
+    busy = float(row.get("busy_seconds") or 0.0)
+    if row["stage"] == "wait" or not _FELT * wall <= busy < 1e15:
+        return None
+    return Stage(
+        stage=row["stage"], what=row["what"], busy_s=busy, share=busy / wall, gb=None,
+        gb_per_s=None, roof=None, roof_gb_per_s=None, of_roof=None, least_s=None,
+        says="moves no bytes",
+    )  # fmt: skip
 
 
 def _device_stage(row: dict, wall: float, device: Sequence[Ceiling]) -> Stage | None:
-    rate, busy = row.get("gb_per_s"), row.get("busy_seconds")
-    if not rate or not busy:
+    if not row.get("gb_per_s") or not row.get("busy_seconds"):
         return None
-    gb = float(rate) * float(busy)
+    busy = _positive(row["busy_seconds"])
+    gb = _positive(row["gb_per_s"]) * busy
     names = _DEVICE_ROOFS.get(row["stage"], ())
-    return _stage(row, wall, gb, float(busy), names, device, None)
+    return _stage(row, wall, gb, busy, names, device, None)
+
+
+def _positive(said: Any) -> float:
+    value = float(said)
+    if not 0 < value < 1e15:
+        raise ValueError(f"{said} cannot be")
+    return value
 
 
 def _stage(
@@ -146,7 +177,7 @@ def _stage(
         crew = "" if roof.threads is None else f", {roof.threads} thread{'s' * (roof.threads > 1)}"
         roof_name = f"{roof.name}{crew}"
     return Stage(
-        stage=row["stage"], what=row["what"], busy_s=busy, share=busy / wall if wall else 0.0,
+        stage=row["stage"], what=row["what"], busy_s=busy, share=busy / wall,
         gb=gb, gb_per_s=rate, roof=roof_name, roof_gb_per_s=roof.value if roof else None,
         of_roof=of_roof, least_s=gb / roof.value if roof else None, says=says,
     )  # fmt: skip

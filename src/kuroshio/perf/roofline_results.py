@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from .counters.counted import Counted
 from .json_file import read_json
 from .results import Row, load_results
 from .roofline import Point
+
+_SECONDS, _COUNT = (1e-12, 1e12), 1e30  # beyond these a figure is a mistake
 
 
 def document(path: Path) -> dict[str, Any]:
@@ -47,8 +50,9 @@ def points(path: Path, device: str | None = None) -> tuple[str, list[Point]]:
 
 def with_shares(found: Sequence[Point]) -> list[Point]:
     """Each with its share of the time of all."""
-    total = sum(point.seconds or 0.0 for point in found)
-    return [replace(p, share=(p.seconds or 0.0) / total if total else 0.0) for p in found]
+    times = [point.all_seconds or point.seconds or 0.0 for point in found]
+    total = sum(times) or 1.0
+    return [replace(point, share=time / total) for point, time in zip(found, times, strict=True)]
 
 
 def joined(
@@ -59,10 +63,28 @@ def joined(
     pairs  (case, part of a kernel's name) that were given; else names are compared, and where there
            is one point and one kernel they are the same
     """
-    left = list(counted)
+    for case, part in pairs:
+        if case not in {point.name for point in found}:
+            raise Refusal(
+                f"--match names the case {case!r}, and there is none; there are "
+                f"{', '.join(point.name for point in found)}."
+            )
+        if not _named(part, counted):
+            raise Refusal(
+                f"--match names the kernel {part!r}, and none was counted; there are "
+                f"{', '.join(each.name for each in counted)}."
+            )
+    given = [each for _, part in pairs for each in _named(part, counted)]
+    owners: dict[int, str] = {}  # of kernels, by their place
     points: list[Point] = []
     for point in found:
-        mine = [each for each in left if _same(point, each, pairs, len(found), len(counted))]
+        mine = [
+            each for case, part in pairs if case == point.name for each in _named(part, counted)
+        ]
+        if not mine and not pairs and len(found) == len(counted) == 1:
+            mine = list(counted)
+        elif not mine:
+            mine = _alike(point.name, [each for each in counted if each not in given])
         if len(mine) > 1:
             raise Refusal(
                 f"Several counted kernels could be {point.name!r}: "
@@ -72,23 +94,24 @@ def joined(
         if not mine:
             points.append(point)
             continue
-        left.remove(mine[0])
         seen = mine[0]
+        other = owners.setdefault(counted.index(seen), point.name)
+        if other is not point.name:
+            raise Refusal(
+                f"The counted kernel {seen.name} could be {other!r} and {point.name!r}. Say which: "
+                f"--match '{other}={seen.name}', or give the results of one of them."
+            )
         points.append(
             replace(
                 point,
                 counted_bytes=seen.bytes,
                 counted_flops=seen.flops,
+                counted_integers=seen.integers,
                 operations=point.operations or seen.operations,
                 notes=(*point.notes, *seen.notes),
             )
         )
-    for case, _ in pairs:
-        if case not in {point.name for point in found}:
-            raise Refusal(
-                f"--match names the case {case!r}, and there is none; there are "
-                f"{', '.join(point.name for point in found)}."
-            )
+    left = [each for place, each in enumerate(counted) if place not in owners]
     return points + [from_counters(each) for each in left]
 
 
@@ -96,28 +119,42 @@ def from_counters(each: Counted) -> Point:
     """A kernel that only counters know."""
     return Point(
         name=each.name, seconds=each.seconds, counted_bytes=each.bytes, counted_flops=each.flops,
-        operations=each.operations, notes=each.notes,
+        counted_integers=each.integers, operations=each.operations, all_seconds=each.all_seconds,
+        notes=each.notes,
     )  # fmt: skip
 
 
-def _same(
-    point: Point, each: Counted, pairs: Sequence[tuple[str, str]], n_points: int, n_counted: int
-) -> bool:
-    given = [part for case, part in pairs if case == point.name]
-    if given:
-        return any(part in each.name for part in given)
-    if n_points == n_counted == 1:
-        return True
-    case, kernel = point.name.lower(), each.name.lower()
-    return case in kernel or kernel.split("(")[0].strip() in case
+def _named(part: str, counted: Sequence[Counted]) -> list[Counted]:
+    """The kernels of that name, or else those with it in their names."""
+    exact = [each for each in counted if each.name == part]
+    return exact or [each for each in counted if part in each.name]
+
+
+def _alike(case: str, counted: Sequence[Counted]) -> list[Counted]:
+    """The kernels that may be the case: of its name, or else one name is within the other."""
+    case = case.lower()
+    exact = [each for each in counted if case in (each.name.lower(), _base(each.name))]
+    return exact or [
+        each
+        for each in counted
+        if case in each.name.lower() or re.search(rf"\b{re.escape(_base(each.name))}\b", case)
+    ]
+
+
+def _base(kernel: str) -> str:
+    """copy, of void ns::copy<float>(float*, int)."""
+    found = re.search(r"(\w+)(?:[<(]|$)", kernel)
+    return (found[1] if found else kernel).lower()
 
 
 def _point(path: Path, row: Row) -> Point:
     try:
         seconds = float(row.time_s["median"])
         nbytes, flops = (None if n is None else float(n) for n in (row.bytes, row.flops))
-        possible = seconds > 0 and all(each is None or each >= 0 for each in (nbytes, flops))
-    except (KeyError, TypeError, ValueError) as problem:
+        possible = _SECONDS[0] < seconds < _SECONDS[1] and all(
+            each is None or each == 0 or 1 <= each < _COUNT for each in (nbytes, flops)
+        )
+    except (KeyError, OverflowError, TypeError, ValueError) as problem:
         raise Refusal(
             f"{path} has a row that cannot be used ({type(problem).__name__}: {problem}). Run the "
             "bench again."
@@ -137,5 +174,6 @@ def _point(path: Path, row: Row) -> Point:
         operations = f"{row.dtype} fma"
     return Point(
         name=row.label, seconds=seconds, bytes=nbytes, flops=flops, operations=operations,
+        processors=row.watched.get("processors") if row.device == "cpu" else None,
         notes=tuple(notes),
     )  # fmt: skip

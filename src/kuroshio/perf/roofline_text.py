@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..messages import printable
-from .roofline import Judgement, Roofs
+from .output import fitting
+from .roofline import COMPUTE_BOUND, Judgement, Roofs, short
 from .roofline_axes import Axes, axes, mark, peaks_of, roof_at
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 _HEIGHT = 18
+_ABOUT_ONE = 1.25
+_CASE = 16  # columns that names of cases have at least
+# Columns of the table that go first where the terminal is narrow.
+_DISPENSABLE = ("op/byte", "share", "Gop/s", "GB/s", "declared", "counted")
 
 
 def plot(judged: Sequence[Judgement], under: Roofs, width: int) -> str:
@@ -43,55 +50,67 @@ def plot(judged: Sequence[Judgement], under: Roofs, width: int) -> str:
         for column in range(max(0, _column(area, start, inside)), inside):
             x = area.left * (area.right / area.left) ** ((column + 0.5) / inside)
             put(x, peak.value, "-")
+    at: dict[tuple[int, int], list[str]] = {}
     for number, each in enumerate(judged):
         if each.intensity and each.rate:
-            put(each.intensity, each.rate, mark(number))
-    lines = []
-    for row, line in enumerate(cells):
-        value = area.top * (area.bottom / area.top) ** ((row + 0.5) / _HEIGHT)
-        label = f"{_short(value):>8}" if row % 4 == 0 else " " * 8
-        lines.append(f"{label} |{''.join(line)}")
-    lines.append(" " * 9 + "+" + "-" * inside)
+            place = _column(area, each.intensity, inside), _row(area, each.rate)
+            at.setdefault(place, []).append(mark(number))
+    for (column, row), marks in at.items():
+        cells[row][column] = marks[0]
+    hidden = [f"{', '.join(marks[1:])} behind {marks[0]}" for marks in at.values() if marks[1:]]
+    rows = {_row(area, value): text for value, text in _powers(area.bottom, area.top)}
+    lines = [f"{rows.get(row, ''):>8} |{''.join(line)}" for row, line in enumerate(cells)]
+    lines.append(f"{rows.get(_HEIGHT, ''):>8} +{'-' * inside}")
     lines.append(" " * 10 + _ticks(area, inside))
-    roofs = ", ".join(peak.name for peak in peaks)
-    lines.append(
+    names = ", ".join(peak.name for peak in peaks) or "none measured"
+    key = (
         f"Gop/s over operations a byte. / memory's roof{_nearer(under)}, - peak"
-        f"{'s' if len(peaks) > 1 else ''}: {roofs or 'none measured'}"
+        f"{'s' if len(peaks) > 1 else ''}: {names}"
     )
-    return "\n".join(lines)
+    if hidden:
+        key += f"; {'; '.join(hidden)}"
+    return "\n".join([*lines, *textwrap.wrap(key, max(width, 40), break_on_hyphens=False)])
 
 
-def table(judged: Sequence[Judgement]) -> Table:
-    """Point by point: class, distance, rates, bytes declared and counted."""
+def table(judged: Sequence[Judgement], width: int) -> tuple[Table, list[str]]:
+    """Point by point: class, distance, rates, bytes declared and counted.
+
+    Columns for which there is no room are left out; their names come with the table.
+    """
     from rich.table import Table
 
+    cells: dict[str, Sequence[str]] = {
+        "of roof": ["" if j.of_roof is None else f"{j.of_roof:.0%}" for j in judged],
+        "Gop/s": [_short(j.rate) for j in judged],
+        "GB/s": [_short(j.bandwidth) for j in judged],
+        "op/byte": [_short(j.intensity) for j in judged],
+        "share": [f"{j.point.share:.0%}" for j in judged],
+    }
+    if any(j.point.counted_bytes is not None for j in judged):
+        cells["declared"] = [_bytes(j.point.bytes) for j in judged]
+        cells["counted"] = [_bytes(j.point.counted_bytes) for j in judged]
+        cells["ratio"] = ["" if j.ratio is None else f"{j.ratio:.4g}" for j in judged]
+    room = width - len("│   │ ") - _CASE - sum(len(f"{kind} │ ") for kind in (COMPUTE_BOUND, ""))
+    cells, left_out = fitting(cells, room, len(" │ "), _DISPENSABLE)
     made = Table()
     made.add_column("")
     made.add_column("case", overflow="fold")
-    made.add_column("class")
-    for name in ("of roof", "Gop/s", "GB/s", "op/byte", "share"):
-        made.add_column(name, justify="right")
-    counted = any(each.point.counted_bytes is not None for each in judged)
-    if counted:
-        for name in ("declared", "counted", "ratio"):
-            made.add_column(name, justify="right")
+    made.add_column("class", no_wrap=True)
+    for name in cells:
+        made.add_column(name, justify="right", no_wrap=True)
     for number, each in enumerate(judged):
-        p = each.point
-        row = [
-            mark(number), printable(p.name), each.kind,
-            "" if each.of_roof is None else f"{each.of_roof:.0%}",
-            _short(each.rate), _short(each.bandwidth), _short(each.intensity), f"{p.share:.0%}",
-        ]  # fmt: skip
-        if counted:
-            row += [_bytes(p.bytes), _bytes(p.counted_bytes)]
-            row.append("" if each.ratio is None else f"{each.ratio:.4g}")
-        made.add_row(*row)
-    return made
+        rest = [column[number] for column in cells.values()]
+        made.add_row(mark(number), printable(brief(each.point.name)), each.kind, *rest)
+    return made, left_out
 
 
 def sentences(judged: Sequence[Judgement]) -> list[str]:
-    """What there is to say of each point."""
+    """What there is to say of each point, and then once what holds for several."""
     said = []
+    notes: dict[str, list[int]] = {}
+    for number, each in enumerate(judged):
+        for note in [*each.point.notes, *each.notes]:
+            notes.setdefault(note, []).append(number)
     for number, each in enumerate(judged):
         parts = []
         if each.of_roof is not None:
@@ -100,9 +119,31 @@ def sentences(judged: Sequence[Judgement]) -> list[str]:
             parts.append(each.roof)
         if each.ratio is not None:
             parts.append(f"counted bytes are {each.ratio:.4g} of those declared: {each.ratio_says}")
-        parts += [*each.point.notes, *each.notes]
-        said.append(f"{mark(number)} {printable(each.point.name)}: {'; '.join(parts)}.")
+        parts += [note for note, of in notes.items() if of == [number]]
+        said.append(f"{mark(number)} {printable(brief(each.point.name))}: {'; '.join(parts)}.")
+    for note, of in notes.items():
+        if len(of) > 1:
+            said.append(f"{', '.join(mark(number) for number in of)}: {note}.")
     return said
+
+
+def fewer_threads(judged: Sequence[Judgement], under: Roofs) -> str:
+    """That work kept one processor busy and is held to more; empty where there is no such."""
+    alone = [
+        mark(number) for number, each in enumerate(judged)
+        if each.point.processors is not None and each.point.processors <= _ABOUT_ONE
+    ]  # fmt: skip
+    if not alone or (under.threads or 1) < 2:
+        return ""
+    return (
+        f"{', '.join(alone)} kept about one processor busy, and the roofs are those of "
+        f"{under.threads}: --threads 1 holds to the roofs of one."
+    )
+
+
+def brief(name: str) -> str:
+    """ns::copy<float>, of void ns::copy<float>(float const*, float*)."""
+    return re.sub(r"(?<=[\w>])\(.*$", "", name).removeprefix("void ").strip() or name
 
 
 def _nearer(under: Roofs) -> str:
@@ -118,20 +159,24 @@ def _row(area: Axes, y: float) -> int:
     return math.floor(_HEIGHT * math.log(area.top / y) / math.log(area.top / area.bottom))
 
 
+def _powers(low: float, high: float) -> list[tuple[float, str]]:
+    """The powers of ten from low to high, and how they are written."""
+    first, last = round(math.log10(low)), round(math.log10(high))
+    return [(10.0**power, f"{10.0**power:g}") for power in range(first, last + 1)]
+
+
 def _ticks(area: Axes, inside: int) -> str:
-    line = [" "] * (inside + 8)
-    first = math.ceil(math.log10(area.left))
-    for power in range(first, math.floor(math.log10(area.right)) + 1):
-        at = _column(area, 10.0**power, inside)
-        for i, sign in enumerate(f"{10.0**power:g}"):
-            line[at + i] = sign
+    line, free = [" "] * (inside + 8), 0
+    for value, text in _powers(area.left, area.right):
+        at = _column(area, value, inside)
+        if at >= free:
+            line[at : at + len(text)] = text
+            free = at + len(text) + 1
     return "".join(line).rstrip()
 
 
 def _short(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return "" if value is None else short(value)
 
 
 def _bytes(value: float | None) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 GB, GOP, US = "GB/s", "Gop/s", "us"
 BANDWIDTHS = ("memory read", "memory copy", "memory triad")
+_LARGE = 1 << 20  # bytes of a message whose rate is no latency
 LEVELS = ("L1", "L2", "L3", "memory")  # nearest first
 
 
@@ -35,8 +36,20 @@ class Ceiling:
 
     @property
     def unsteady(self) -> bool:
-        """Whether its samples differ so much that something else must have been at work."""
-        return self.low < 0.6 * self.high
+        """Whether its samples differ so much that something else must have been at work.
+
+        Latencies, and messages that take no longer, always have stragglers.
+        """
+        brief = self.unit == US or (self.message_bytes or _LARGE) < _LARGE
+        return not brief and self.low < 0.6 * self.high
+
+    @property
+    def label(self) -> str:
+        """name, level, threads: memory read (L2, 4 threads)."""
+        about = [self.level] if self.level and self.level not in self.name else []
+        if self.threads:
+            about.append(f"{self.threads} thread{'s' * (self.threads > 1)}")
+        return f"{self.name} ({', '.join(about)})" if about else self.name
 
     def as_json(self) -> dict[str, Any]:
         return {k: v for k, v in asdict(self).items() if v is not None or k == "level"}

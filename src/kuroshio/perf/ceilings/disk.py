@@ -30,8 +30,12 @@ def disk(
     samples = max(3, effort.samples // 3)
     with tempfile.TemporaryDirectory(prefix="kuroshio-disk-", dir=folder) as place:
         files = [Path(place) / f"{number}" for number in range(threads)]
-        for file in files:
-            _write(file, file_bytes)
+        try:
+            for file in files:
+                _write(file, file_bytes)
+        except OSError as problem:  # it is full
+            yield Missing("disk read", f"{folder} cannot be written: {problem.strerror}")
+            return
         what = f"{threads} file{'s' if threads > 1 else ''} of {file_bytes >> 20} MB in {folder}"
         flag = getattr(os, "O_DIRECT", 0)
         try:

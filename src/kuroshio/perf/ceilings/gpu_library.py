@@ -17,7 +17,6 @@ from .libraries import Unavailable, first_of
 
 Timed = tuple[list[float], list[float]]  # seconds in bursts, and without a rest
 SIDE = 8192  # of the square matrices
-_REST_S = 0.05
 # Of cuBLAS's header: types of the numbers, and arithmetic with sums in float32.
 _TYPES = {"float16": 2, "bfloat16": 14}
 _REST_S = 0.05

@@ -15,7 +15,9 @@ from .ceiling import GB, US, Ceiling, Missing, ceiling
 from .cpu import Effort
 from .libraries import Unavailable, first_of
 
-Reducing = tuple[Callable[[int], None], Callable[[], None]]  # begin sums of so many; wait for them
+Reducing = tuple[
+    Callable[[int], None], Callable[[], None]
+]  # begin sums of so many bytes; wait for them
 MESSAGES = tuple(1 << power for power in range(10, 29, 3))  # bytes: 1 KB to 128 MB
 _REPEAT = 20
 
@@ -46,27 +48,15 @@ def peer_copies(
     buffers = [_on(cupy, number, MESSAGES[-1]) for number in pair]
     with cupy.cuda.Device(source):
         stream = cupy.cuda.Stream(non_blocking=True)
-        for nbytes in MESSAGES:
-            seconds = []
-            for sample in range(effort.samples + 1):
-                start = perf_counter()
-                for _ in range(_REPEAT):
-                    runtime.memcpyPeerAsync(
-                        buffers[1].data.ptr, target, buffers[0].data.ptr, source, nbytes,
-                        stream.ptr,
-                    )  # fmt: skip
-                stream.synchronize()
-                if sample:
-                    seconds.append((perf_counter() - start) / _REPEAT)
-            way = "direct" if direct else "through the host: the driver offers no direct access"
-            how = f"{_REPEAT} in a row on one stream, {way}; host clock until synchronised"
-            rates = [1e-9 * nbytes / s for s in seconds]
-            yield ceiling(name, "link", GB, rates, how, message_bytes=nbytes)
-            if nbytes == MESSAGES[0]:
-                yield ceiling(
-                    f"{name}, latency", "link", US, [1e6 * s for s in seconds], how,
-                    message_bytes=nbytes,
-                )  # fmt: skip
+        way = "direct" if direct else "through the host: the driver offers no direct access"
+
+        def copy(nbytes: int) -> None:
+            runtime.memcpyPeerAsync(
+                buffers[1].data.ptr, target, buffers[0].data.ptr, source, nbytes, stream.ptr
+            )
+
+        how = f"{_REPEAT} in a row on one stream, {way}; host clock until synchronised"
+        yield from _by_size(name, how, copy, stream.synchronize, effort)
 
 
 def all_reduce(cupy: Any, numbers: list[int], effort: Effort) -> Iterator[Ceiling | Missing]:
@@ -79,26 +69,31 @@ def all_reduce(cupy: Any, numbers: list[int], effort: Effort) -> Iterator[Ceilin
     except Unavailable as problem:
         yield Missing(name, str(problem))
         return
+    how = (
+        f"{library}: float32 sums of {len(numbers)} devices, {_REPEAT} in a row; bytes of one "
+        "device's message; host clock until synchronised"
+    )
+    yield from _by_size(name, how, reduce, wait, effort)
+
+
+def _by_size(
+    name: str, how: str, send: Callable[[int], None], wait: Callable[[], None], effort: Effort
+) -> Iterator[Ceiling]:
+    """Rates of messages of every size, and the time of the smallest."""
     for nbytes in MESSAGES:
         seconds = []
-        for sample in range(effort.samples + 1):
+        for _ in range(effort.samples + 1):
             start = perf_counter()
             for _ in range(_REPEAT):
-                reduce(nbytes // 4)
+                send(nbytes)
             wait()
-            if sample:
-                seconds.append((perf_counter() - start) / _REPEAT)
-        how = (
-            f"{library}: float32 sums of {len(numbers)} devices, {_REPEAT} in a row; bytes of "
-            "one device's message; host clock until synchronised"
-        )
+            seconds.append((perf_counter() - start) / _REPEAT)
+        seconds = seconds[1:]  # the first sets up the way
         rates = [1e-9 * nbytes / s for s in seconds]
         yield ceiling(name, "link", GB, rates, how, message_bytes=nbytes)
         if nbytes == MESSAGES[0]:
-            yield ceiling(
-                f"{name}, latency", "link", US, [1e6 * s for s in seconds], how,
-                message_bytes=nbytes,
-            )  # fmt: skip
+            times = [1e6 * s for s in seconds]
+            yield ceiling(f"{name}, latency", "link", US, times, how, message_bytes=nbytes)
 
 
 def _by_cupy(cupy: Any, numbers: list[int]) -> Reducing:
@@ -112,13 +107,13 @@ def _by_cupy(cupy: Any, numbers: list[int]) -> Reducing:
         with cupy.cuda.Device(number):
             streams.append(cupy.cuda.Stream(non_blocking=True))
 
-    def reduce(count: int) -> None:
+    def reduce(nbytes: int) -> None:
         nccl.groupStart()
         for number, part, buffer, stream in zip(numbers, parts, buffers, streams, strict=True):
             with cupy.cuda.Device(number):
                 part.allReduce(
-                    buffer.data.ptr, buffer.data.ptr, count, nccl.NCCL_FLOAT32, nccl.NCCL_SUM,
-                    stream.ptr,
+                    buffer.data.ptr, buffer.data.ptr, nbytes // 4, nccl.NCCL_FLOAT32,
+                    nccl.NCCL_SUM, stream.ptr,
                 )  # fmt: skip
         nccl.groupEnd()
 
@@ -137,14 +132,14 @@ def _by_torch(numbers: list[int]) -> Reducing:
     if not nccl.is_available(buffers):
         raise RuntimeError("it has no NCCL here")
 
-    def reduce(count: int) -> None:
-        nccl.all_reduce([buffer[:count] for buffer in buffers])
+    def reduce(nbytes: int) -> None:
+        nccl.all_reduce([buffer[: nbytes // 4] for buffer in buffers])
 
     def wait() -> None:
         for number in numbers:
             torch.cuda.synchronize(number)
 
-    reduce(1)
+    reduce(4)
     wait()
     return reduce, wait
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TypeVar
 
+from ..raised import said
+
 T = TypeVar("T")
 
 
@@ -23,6 +25,5 @@ def first_of(ways: Sequence[tuple[str, Callable[[], T]]]) -> tuple[str, T]:
         try:
             return library, way()
         except Exception as problem:  # of the library, and of what it calls
-            said = str(problem).splitlines() or ["no message"]
-            whys.append(f"{library}: {type(problem).__name__}: {said[0]}")
+            whys.append(f"{library}: {type(problem).__name__}: {said(problem)}")
     raise Unavailable("; ".join(whys))

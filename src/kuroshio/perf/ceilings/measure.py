@@ -12,6 +12,7 @@ from .ceiling import Ceiling, Missing, Peak
 from .cpu import FULL, QUICK
 
 Progress = Callable[[str], None]
+Parts = list[tuple[str, Iterator[Ceiling | Missing]]]
 
 
 def processor_ceilings(
@@ -22,18 +23,17 @@ def processor_ceilings(
     from .inflating import inflate
 
     effort = QUICK if quick else FULL
+    parts: Parts = []
     for crew in sorted({1, threads}):
-        parts: list[tuple[str, Iterator[Ceiling | Missing]]] = [
+        of_crew: Parts = [
             ("bandwidth", processor.memory(crew, effort)),
             ("arithmetic", processor.compute(crew, effort)),
             ("inflate", inflate(crew, effort)),
             ("disk", disk(folder, crew, effort, (16 if quick else 64) << 20)),
         ]
-        for name, part in parts:
-            if only and name not in only:
-                continue
-            progress(f"{name}, {crew} thread{'s' if crew > 1 else ''}")
-            yield from part
+        by = f", {crew} thread{'s' if crew > 1 else ''}"
+        parts += [(name + by, part) for name, part in of_crew if not only or name in only]
+    yield from _in_turn(parts, progress)
 
 
 PARTS = ("bandwidth", "arithmetic", "inflate", "disk")
@@ -51,22 +51,29 @@ def gpu_ceilings(
     sizes = Sizes(link_bytes=64 << 20, launches=200, effort=QUICK) if quick else Sizes()
 
     def found() -> Iterator[Ceiling | Missing]:
-        progress("memory, arithmetic, latencies, L2, host link")
-        yield from gpu.measure(device, sizes, gpu_library.l2_bytes(name), only)
+        effort, stream = sizes.effort, device.stream()
+        kind, number = gpu_name(name)
+        all_of_them = [number or 0, *(n for n in range(cuda.count()) if n != number)]
+        parts: Parts = [
+            ("memory, arithmetic, latencies, L2, link",
+             gpu.measure(device, sizes, gpu_library.l2_bytes(name), only)),
+        ]  # fmt: skip
+        if gpu.wanted("matrix", only):
+            parts.append(("matrix units", gpu_library.matrices(name, effort)))
+        if gpu.wanted(gpu_inflating.NAME, only):
+            parts.append(("inflating", gpu_inflating.inflate(device, stream, sizes)))
+        if gpu.wanted("peer copy", only) or gpu.wanted("all-reduce", only):
+            parts.append(("between devices", gpu_several.several(kind, all_of_them, effort)))
         with device.use():
-            if gpu.wanted("matrix", only):
-                progress("matrix units")
-                yield from gpu_library.matrices(name, sizes.effort)
-            if gpu.wanted(gpu_inflating.NAME, only):
-                progress("inflating")
-                yield from gpu_inflating.inflate(device, device.stream(), sizes)
-            if gpu.wanted("peer copy", only) or gpu.wanted("all-reduce", only):
-                progress("between devices")
-                kind, number = gpu_name(name)
-                others = [n for n in range(cuda.count()) if n != number]
-                yield from gpu_several.several(kind, [number or 0, *others], sizes.effort)
+            yield from _in_turn(parts, progress)
 
     return device.model, found()
+
+
+def _in_turn(parts: Parts, progress: Progress) -> Iterator[Ceiling | Missing]:
+    for number, (what, part) in enumerate(parts, start=1):
+        progress(f"measuring, {number} of {len(parts)}: {what}")
+        yield from part
 
 
 def sorted_out(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
+from ...device.cpu import available_threads
 from ...errors import Refusal
+from ..environment import cpu_model
 from ..json_file import read_json
 from .ceiling import Ceiling, Missing, Peak
 
@@ -47,7 +49,7 @@ def identity(device: str, model: str | None = None) -> Identity:
     names = ("kuroshio", "numba", "numpy") if device == "cpu" else ("kuroshio", "cupy")
     software = {name: found for name in names if (found := _version(name))}
     if device == "cpu":
-        model = _processor()
+        model = f"{cpu_model()}, {available_threads()} processors"
     else:
         software |= _driver()
     return Identity(device, model or "unknown", software)
@@ -67,6 +69,19 @@ def folder() -> Path:
     else:
         base = Path.home() / ".cache" / "kuroshio"
     return base / "ceilings"
+
+
+def prepare() -> None:
+    """Make the folder; a Refusal where ceilings could not be kept, before they are measured."""
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder()):
+            pass
+    except OSError as problem:
+        raise Refusal(
+            f"Ceilings cannot be kept in {folder()}: {problem.strerror}. Set KUROSHIO_CACHE_DIR to "
+            "a folder that may be written, or write them with -o and without --save."
+        ) from problem
 
 
 def document(
@@ -146,19 +161,6 @@ def _driver() -> dict[str, str]:
         "driver": str(runtime.driverGetVersion()),
         "runtime": str(runtime.runtimeGetVersion()),
     }
-
-
-def _processor() -> str:
-    """Its model as Linux tells it, with the number of processors that may be used."""
-    from ...device.cpu import available_threads
-
-    name = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-            name = next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))
-    except (OSError, StopIteration):  # not Linux, or one that tells of no models
-        pass
-    return f"{name}, {available_threads()} processors"
 
 
 def _slug(text: str) -> str:

@@ -18,18 +18,22 @@ _TARGET = re.compile(r"^\s*(?:\.amdgcn_target|amdhsa\.target:)\s+[\"']?([\w.:+-]
 
 
 def kernels(assembly: str) -> list[Kernel]:
-    """Of the assembly that hipcc -S or --save-temps leaves."""
-    begin = assembly.find("amdhsa.kernels:")
-    if begin < 0:
-        raise ValueError("it ends before the metadata of its kernels (amdhsa.kernels)")
-    metadata = assembly[begin:]
-    end = metadata.find("amdhsa.version:")
-    if end < 0:
+    """Of the assembly that hipcc -S or --save-temps leaves, of one architecture or several."""
+    *wholes, rest = assembly.split("amdhsa.version:")
+    if "amdhsa.kernels:" in rest:
         raise ValueError("it ends in the middle of its kernels' metadata (amdhsa.kernels)")
-    entries = re.split(r"^(?=  - )", metadata[:end], flags=re.M)[1:]
+    if not wholes or ".amdgcn_target" in rest:
+        raise ValueError("it ends before the metadata of its kernels (amdhsa.kernels)")
+    return [kernel for whole in wholes for kernel in _of_architecture(whole)]
+
+
+def _of_architecture(assembly: str) -> list[Kernel]:
+    """Up to the end of one architecture's metadata."""
+    code, _, metadata = assembly.partition("amdhsa.kernels:")
+    entries = re.split(r"^(?=  - )", metadata, flags=re.M)[1:]
     target = _TARGET.search(assembly)
     # Each kernel's remark stands below its code; of a function there is none.
-    waves = [int(n) for n in re.findall(r"^; Occupancy: (\d+)", assembly, re.M)]
+    waves = [int(n) for n in re.findall(r"^; Occupancy: (\d+)", code, re.M)]
     return from_metadata(
         [
             {
@@ -55,8 +59,12 @@ def from_metadata(
 
 
 def architecture_of(target: str) -> str:
-    """gfx90a, of amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack- or hipv4-amdgcn-amd-amdhsa--gfx90a."""
-    return target.rpartition("--")[2].partition(":")[0]
+    """gfx90a, of amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-, hipv4-amdgcn-amd-amdhsa--gfx90a.
+
+    Newer compilers write amdgcn-amd-amdhsa-unknown-gfx90a.
+    """
+    found = re.search(r"-(gfx[\w-]+)", target)
+    return found[1] if found else target
 
 
 def _kernel(entry: Mapping[str, Any], architecture: str | None, waves: int | None) -> Kernel:

@@ -23,11 +23,16 @@ def kernels(text: str, architecture: str, *, unified: bool) -> list[Kernel]:
             functions.append({})
         if functions:
             functions[-1][remark["what"]] = remark["value"]
-    return [
-        _kernel(function, architecture, unified)
-        for function in functions
-        if function.get(_OCCUPANCY) != "0"
-    ]
+    found: dict[str, Kernel] = {}
+    for function in functions:
+        if function.get(_OCCUPANCY) != "0":
+            kernel = _kernel(function, architecture, unified)
+            if found.setdefault(kernel.name, kernel) != kernel:
+                raise ValueError(
+                    f"its remarks of {kernel.name} are there twice and differ, so they are of "
+                    "several architectures, which is which they do not say (compile for one)"
+                )
+    return list(found.values())
 
 
 def _kernel(told: dict[str, str], architecture: str, unified: bool) -> Kernel:

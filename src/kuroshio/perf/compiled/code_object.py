@@ -17,6 +17,7 @@ BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 COMPRESSED = b"CCOB"  # a bundle, compressed
 
 _NOTE = (b"AMDGPU", 32)
+_MOST_CODE_OBJECTS = 1000  # of a bundle, one an architecture; they may all be in one place
 
 
 def kernels(code: bytes, architecture: str | None = None) -> list[Kernel]:
@@ -29,7 +30,10 @@ def kernels(code: bytes, architecture: str | None = None) -> list[Kernel]:
             found = message_pack.unpack(content)
             break
     else:
-        raise ValueError("it has no metadata (a note of AMDGPU); older ROCm wrote none like it")
+        raise ValueError(
+            "it has no metadata (a note of AMDGPU), so it is of version 2, or no compiler's: "
+            "compile with -mcode-object-version=3 or later"
+        )
     entries = found.get("amdhsa.kernels") if isinstance(found, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError("its metadata names no kernels")
@@ -55,6 +59,8 @@ def _of_bundle(bundle: bytes) -> Iterator[Kernel]:
     at = len(BUNDLE)
     (count,) = _unpack("<Q", bundle, at)
     at += 8
+    if count > _MOST_CODE_OBJECTS:
+        raise ValueError(f"it announces {count:,} code objects")
     for _ in range(count):
         begin, size, name_bytes = _unpack("<QQQ", bundle, at)
         at += 24

@@ -1,13 +1,13 @@
 """NVIDIA's cubins: ELF with the kernels' attributes in sections .nv.info and .nv.info.KERNEL.
 
 No document of NVIDIA describes them; the names and numbers of attributes are those that
-`cuobjdump -elf` prints. Spilled registers are not told apart from other stack, and of recursion
-there is nothing.
+`cuobjdump -elf` prints. Spilled registers are not told apart from other stack.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from .elf import CUDA, Elf, Section
 from .kernel import Kernel
 
-DRIVERS_SHARED_BYTES = 1024
-"""The driver's own, counted with the kernel's shared memory from sm_90 on."""
+_DRIVERS_SHARED_BYTES = 1024  # counted with the kernel's shared memory from sm_90 on
 
 _ENTRY = 0x10  # in a symbol's `other`: a kernel
 _MAX_THREADS, _REQUIRED_THREADS = 0x05, 0x10
 _FRAME_SIZE, _MIN_STACK_SIZE, _REGISTERS, _MOST_REGISTERS = 0x11, 0x12, 0x2F, 0x1B
+_NOT_KNOWN = 0xFFFFFFFF  # how deep calls go
 _SIZED, _SHORT = 4, 3  # formats: a size and so many bytes; two bytes
 
 
@@ -35,15 +35,23 @@ class _Attribute:
         return struct.unpack_from(f"<{count}I", self.content)
 
 
+def without_drivers(shared_bytes: int, architecture: str) -> int:
+    """A kernel's own shared memory, of what linked code and its tools count."""
+    newer = int(re.sub(r"\D", "", architecture)) >= 90
+    return max(0, shared_bytes - _DRIVERS_SHARED_BYTES) if newer else shared_bytes
+
+
 def kernels(code: bytes) -> list[Kernel]:
-    """Of one cubin. Those of a program are first taken out of it: cuobjdump -xelf all."""
+    """Of one cubin. Those of a program are first taken out of it: cuobjdump -xelf all.
+
+    A linked one tells of recursion; one of nvcc -rdc=true does not tell shared memory.
+    """
     elf = Elf(code)
     if elf.machine != CUDA:
         raise ValueError(f"it is for the machine {elf.machine} and not for NVIDIA's GPUs")
     shift = 8 if elf.abi_version >= 8 else 0
     architecture = f"sm_{elf.flags >> shift & 0xFF}"
     sections = {section.name: section for section in elf.sections}
-    drivers = DRIVERS_SHARED_BYTES if ".nv.shared.reserved.0" in sections else 0
     symbols = elf.symbols()
     registers: dict[int, int] = {}
     stack: dict[int, int] = {}  # of symbols by number
@@ -61,7 +69,7 @@ def kernels(code: bytes) -> list[Kernel]:
         if not symbol.other & _ENTRY or of not in registers:
             continue
         # Functions that a kernel calls lie in its section.
-        frames = [n for i, n in stack.items() if symbols[i].section == symbol.section]
+        frames = {n for i, n in stack.items() if symbols[i].section == symbol.section}
         shared = sections.get(f".nv.shared.{symbol.name}")
         own = {a.name: a for a in _attributes(sections.get(f".nv.info.{symbol.name}"))}
         bound = own.get(_REQUIRED_THREADS) or own.get(_MAX_THREADS)
@@ -71,9 +79,10 @@ def kernels(code: bytes) -> list[Kernel]:
                 name=symbol.name,
                 architecture=architecture,
                 registers=registers[of],
-                stack_bytes=max(frames, default=0),
+                stack_bytes=max(frames - {_NOT_KNOWN}, default=0),
+                dynamic_stack=_NOT_KNOWN in frames,
                 spilled=None,
-                shared_bytes=max(0, (shared.nbytes if shared else 0) - drivers),
+                shared_bytes=without_drivers(shared.nbytes if shared else 0, architecture),
                 max_threads=math.prod(bound.words(3)) if bound else None,
                 registers_allowed=int.from_bytes(most.content, "little") if most else None,
             )

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 MAGIC = b"\x7fELF"
 CUDA, AMDGPU = 190, 224  # machines
 
-_NO_BITS, _NOTE_SECTION, _NOTE_SEGMENT, _SYMBOLS = 8, 7, 4, 2  # of types
+_NOTE_SECTION, _NOTE_SEGMENT, _SYMBOLS = 7, 4, 2  # of types
+# Types of sections without bytes in the file; NVIDIA's is of shared memory that is not linked yet.
+_EMPTY = (0, 8, 0x7000000A)
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Elf:
         if len(data) < 64 or data[4:6] != b"\x02\x01":
             raise ValueError("its head is not one of ELF with 64 bits")
         self._data = data
+        self._names_left = 4 * len(data)  # of an honest file names take a part only
         self.abi_version = data[8]
         (self.machine,) = struct.unpack_from("<H", data, 18)
         segments, sections, self.flags = struct.unpack_from("<QQI", data, 32)
@@ -48,6 +51,8 @@ class Elf:
         self._section_heads = list(
             self._table("<II16xQQII", sections, section_bytes, section_count)
         )
+        self._no_overlap([size for kind, _, _, size in self._segments if kind == _NOTE_SEGMENT])
+        self._no_overlap([head[3] for head in self._section_heads if head[1] not in _EMPTY])
         self.sections = list(self._named_sections(names))
 
     def notes(self) -> Iterator[tuple[bytes, int, bytes]]:
@@ -75,7 +80,7 @@ class Elf:
                 names = self._linked(table)
                 for at in range(0, len(table.data) - 23, 24):
                     name, _, other, section = struct.unpack_from("<IBBH", table.data, at)
-                    found.append(Symbol(_text(names, name), section, other))
+                    found.append(Symbol(self._text(names, name), section, other))
         return found
 
     def _named_sections(self, names: int) -> Iterator[Section]:
@@ -86,8 +91,8 @@ class Elf:
             raise ValueError("the names of its sections are missing")
         texts = self._part(heads[names][2], heads[names][3])
         for name, kind, at, size, link, _ in heads:
-            data = b"" if kind in (0, _NO_BITS) else self._part(at, size)
-            yield Section(_text(texts, name), kind, size, data, link)
+            data = b"" if kind in _EMPTY else self._part(at, size)
+            yield Section(self._text(texts, name), kind, size, data, link)
 
     def _linked(self, section: Section) -> bytes:
         if section.link >= len(self.sections):
@@ -107,9 +112,14 @@ class Elf:
             )
         return self._data[at : at + size]
 
+    def _no_overlap(self, sizes: list[int]) -> None:
+        """A small file may announce one part a thousand times, and would fill all memory."""
+        if sum(sizes) > len(self._data):
+            raise ValueError(f"it announces {sum(sizes):,} bytes and has {len(self._data):,}")
 
-def _text(texts: bytes, at: int) -> str:
-    end = texts.find(b"\0", at)
-    if end < 0:
-        raise ValueError("a name in it is cut off")
-    return texts[at:end].decode(errors="replace")
+    def _text(self, texts: bytes, at: int) -> str:
+        end = texts.find(b"\0", at)
+        self._names_left -= end - at
+        if end < 0 or self._names_left < 0:
+            raise ValueError("a name in it is cut off")
+        return texts[at:end].decode(errors="replace")

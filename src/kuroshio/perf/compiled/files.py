@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +10,15 @@ from pathlib import Path
 
 from ...device.occupancy import ARCHITECTURES
 from ...errors import Refusal
+from ..whole_file import read_bytes, read_stream
 from . import amd_metadata, amd_remarks, code_object, cubin, ptxas_log, resource_usage
 from .elf import AMDGPU, CUDA, MAGIC, Elf
 from .kernel import Kernel
 
 _FATBIN = b"\x50\xed\x55\xba"
 _BITCODE = b"BC\xc0\xde"
-_LARGEST = 1 << 30
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")  # compilers write them into files where they are told to
+_LARGEST = 1 << 30  # bytes
 
 KINDS = (
     "AMD's assembly (hipcc -S) and code objects (hipcc --genco), the remarks of "
@@ -56,14 +59,9 @@ def read(path: str, architecture: str | None = None) -> Compiled:
 
 
 def _bytes(path: str) -> bytes:
-    try:
-        if path == "-":
-            return sys.stdin.buffer.read()
-        if Path(path).stat().st_size > _LARGEST:
-            raise Refusal(f"{path} is larger than {_LARGEST >> 30} GiB; compilers' files are not.")
-        return Path(path).read_bytes()
-    except OSError as problem:
-        raise Refusal(f"{path} cannot be read: {problem.strerror}.") from problem
+    if path != "-":
+        return read_bytes(Path(path), _LARGEST, f"Known are {KINDS}.")
+    return read_stream(sys.stdin.buffer, "Standard input", _LARGEST, f"Known are {KINDS}.")
 
 
 _Reader = Callable[[bytes], list[Kernel]]
@@ -85,7 +83,7 @@ def _kind(path: str, data: bytes, architecture: str | None) -> tuple[str, _Reade
         raise Refusal(_fatbin(path))
     if data.startswith(_BITCODE):
         raise Refusal(f"{path} is LLVM's bitcode, which has no registers yet. Known are {KINDS}.")
-    text = data.decode(errors="replace")
+    text = _COLOUR.sub("", data.decode(errors="replace"))
     if amd_remarks.MARK in text:
         return "remarks of hipcc", lambda _: _remarks(path, text, architecture)
     if ptxas_log.MARK in text:
@@ -95,6 +93,11 @@ def _kind(path: str, data: bytes, architecture: str | None) -> tuple[str, _Reade
         return "the output of cuobjdump -res-usage", lambda _: kernels(text, architecture)
     if "amdhsa.kernels:" in text or ".amdgcn_target" in text:
         return "AMD's assembly", lambda _: amd_metadata.kernels(text)
+    if ".hsa_code_object_version" in text:
+        raise Refusal(
+            f"{path} is AMD's assembly of code objects of version 2, which is not read. Compile "
+            "with -mcode-object-version=3 or later."
+        )
     if ".visible .entry" in text and ".target" in text:
         raise Refusal(
             f"{path} is PTX, which has no registers yet: ptxas gives them. Pass what "

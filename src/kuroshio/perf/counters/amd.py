@@ -8,7 +8,7 @@ included, and 512 a unit of a matrix instruction: gfx906 and gfx908 do not count
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from ...errors import Refusal
@@ -19,6 +19,12 @@ _LANES, _MATRIX = 64, 512
 _NAMES = ("Kernel_Name", "KernelName")
 _DISPATCHES = ("Dispatch_ID", "Dispatch_Id", "Index")
 _SPANS = (("Start_Timestamp", "End_Timestamp"), ("BeginNs", "EndNs"))
+# Bytes follow from all of a group.
+_TOGETHER = (
+    *({f"{ea}_{n}" for n in ("RDREQ", "RDREQ_32B", "WRREQ", "WRREQ_64B")}
+      for ea in ("TCC_EA0", "TCC_EA")),
+    {"FETCH_SIZE", "WRITE_SIZE"},
+)  # fmt: skip
 Counter = Callable[[str], float | None]
 
 
@@ -35,15 +41,18 @@ def is_long(columns: tuple[str, ...]) -> bool:
 def wide(table: Table) -> list[Counted]:
     """Of pmc_perf.csv or results.csv."""
     name_at = next(at for n in _NAMES if (at := table.where(n)) is not None)
-    _require(table.path, _counter_names(table.columns))
+    places = _places(table.columns)
+    names = set(map(_base, places))
+    _require(table.path, names)
     launches = []
     for row in table.rows:
 
         def counter(name: str, row: tuple[str, ...] = row) -> float | None:
-            return _wide_counter(table, row, name)
+            found = [number(table.path, table.columns[at], row[at]) for at in places.get(name, ())]
+            return sum(found) if found else None
 
         launches.append(_launch(table.path, row[name_at], counter, _wide_seconds(table, row)))
-    return merged(launches)
+    return _useful(table.path, launches, names)
 
 
 def long(table: Table) -> list[Counted]:
@@ -58,11 +67,27 @@ def long(table: Table) -> list[Counted]:
         value = number(table.path, name, row["Counter_Value"])
         counters[name] = counters.get(name, 0.0) + value
         seconds.setdefault(key, _seconds(table.path, row.get))
-    _require(table.path, {name for counters in by_dispatch.values() for name in counters})
-    return merged(
+    names = {_base(name) for counters in by_dispatch.values() for name in counters}
+    _require(table.path, names)
+    launches = [
         _launch(table.path, name, _long_counter(counters), seconds[dispatch, name])
         for (dispatch, name), counters in by_dispatch.items()
-    )
+    ]
+    return _useful(table.path, launches, names)
+
+
+def _useful(path: Path, launches: list[Counted], names: Collection[str]) -> list[Counted]:
+    """A kernel each; Refusal where neither bytes nor operations of any are known."""
+    if all(each.bytes is None and each.flops is None for each in launches):
+        lacks = [
+            f"with {', '.join(sorted(there))} also {', '.join(sorted(group - there))}"
+            for group in _TOGETHER if (there := group.intersection(names))
+        ]  # fmt: skip
+        raise Refusal(
+            f"{path} has a part only of the counters that bytes or operations follow from. Count "
+            f"{'; '.join(lacks) or 'SQ_INSTS_VALU_ADD, MUL, TRANS and FMA of one precision'}."
+        )
+    return merged(launches)
 
 
 def _launch(path: Path, name: str, counter: Counter, seconds: float | None) -> Counted:
@@ -93,8 +118,9 @@ def _bytes(path: Path, counter: Counter) -> float | None:
                     "of this device cannot be told. Count it, too."
                 )
             read_128 = found
-        small = 32 * read_32 + 32 * (writes - write_64)
-        return small + 64 * (reads - read_128 - read_32) + 128 * read_128 + 64 * write_64
+        # Of counters from different runs a part may be a little more than the whole.
+        read_64, write_32 = max(reads - read_128 - read_32, 0.0), max(writes - write_64, 0.0)
+        return 32 * (read_32 + write_32) + 64 * (read_64 + write_64) + 128 * read_128
     fetched, written = counter("FETCH_SIZE"), counter("WRITE_SIZE")
     if fetched is not None and written is not None:
         return 1024 * (fetched + written)
@@ -119,17 +145,20 @@ def _operations(counter: Counter) -> tuple[float | None, str | None]:
     return total, max(by_kind, key=lambda kind: by_kind[kind]) if total else None
 
 
-def _wide_counter(table: Table, row: tuple[str, ...], name: str) -> float | None:
-    """Of the sum over all channels; where only channels are there, of each of them."""
-    for whole in (f"{name}_sum", name):
-        at = table.where(whole)
-        if at is not None:
-            return number(table.path, whole, row[at])
-    channel = re.compile(rf"{re.escape(name)}\[\d+\]")
-    parts = {c: i for i, c in reversed(list(enumerate(table.columns))) if channel.fullmatch(c)}
-    if not parts:
-        return None
-    return sum(number(table.path, column, row[at]) for column, at in parts.items())
+def _places(columns: tuple[str, ...]) -> dict[str, list[int]]:
+    """The column of each counter: of its sum over all channels, or else that of every channel."""
+    first: dict[str, int] = {}
+    for at, column in enumerate(columns):
+        first.setdefault(column, at)
+    found: dict[str, list[int]] = {}
+    for column, at in first.items():
+        if column.endswith("]"):
+            found.setdefault(_base(column), []).append(at)
+    for suffix in ("", "_sum"):
+        for column, at in first.items():
+            if column.endswith(suffix):
+                found[column.removesuffix(suffix)] = [at]
+    return found
 
 
 def _long_counter(counters: dict[str, float]) -> Counter:
@@ -154,16 +183,18 @@ def _seconds(path: Path, get: Callable[[str], str | None]) -> float | None:
     return None
 
 
-def _counter_names(columns: tuple[str, ...]) -> Iterator[str]:
-    return (re.sub(r"\[\d+\]$", "", column) for column in columns)
+def _base(name: str) -> str:
+    """TCC_EA_RDREQ, of TCC_EA_RDREQ_sum and TCC_EA_RDREQ[3]."""
+    return re.sub(r"(_sum|\[\d+\])$", "", name)
 
 
-def _require(path: Path, names: object) -> None:
-    found = {str(name).removesuffix("_sum") for name in names}  # type: ignore[attr-defined]
+def _require(path: Path, names: Collection[str]) -> None:
     wanted = ("TCC_EA_RDREQ", "TCC_EA0_RDREQ", "FETCH_SIZE")
-    if not found.intersection(wanted) and not any(n.startswith("SQ_INSTS_VALU_") for n in found):
+    if not set(wanted).intersection(names) and not any(
+        name.startswith("SQ_INSTS_VALU_") for name in names
+    ):
         raise Refusal(
             f"{path} has none of the counters that bytes or operations follow from "
             f"({', '.join(wanted)} with their writes, SQ_INSTS_VALU_*); it has "
-            f"{', '.join(sorted(found)[:4])}. Count those. Files that can be read: {FORMATS}."
+            f"{', '.join(sorted(names)[:4])}. Count those. Files that can be read: {FORMATS}."
         )

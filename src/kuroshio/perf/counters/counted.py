@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
+_ALIKE = 0.8  # of the most bytes, or operations
+
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
@@ -15,42 +17,60 @@ class Counted:
     kind: str = "cpu"  # of the device: cpu, cuda, hip
     bytes: float | None = None
     flops: float | None = None
+    integers: float | None = None  # lanes of instructions of the pipe that has minima and maxima
     operations: str | None = None
     seconds: float | None = None
     dispatches: int = 1
+    all_seconds: float | None = None  # of all dispatches; of one they are seconds
     notes: tuple[str, ...] = ()
 
 
 def merged(launches: Iterable[Counted]) -> list[Counted]:
-    """A kernel each, in the order of their first launches.
+    """A kernel each, in the order of their first launches, of one file or of several passes.
 
-    Bytes and operations are those of the launch with the most: others find data in a cache that
-    the one before left there, or leave some for the next. Seconds are their median.
+    Bytes and operations are those of the launch with the most: others are smaller, find data in a
+    cache that the one before left there, or leave some for the next. Seconds are the median of
+    those launches that are of about its size, so that rates are right.
     """
-    by_name: dict[str, list[Counted]] = {}
+    by_name: dict[tuple[str, str], list[Counted]] = {}
     for launch in launches:
-        by_name.setdefault(launch.name, []).append(launch)
+        by_name.setdefault((launch.kind, launch.name), []).append(launch)
     return [_one(same) for same in by_name.values()]
 
 
 def _one(same: list[Counted]) -> Counted:
     nbytes = [each.bytes for each in same if each.bytes is not None]
-    most = max(same, key=lambda each: (each.bytes or 0.0, each.flops or 0.0))
     flops = [each.flops for each in same if each.flops is not None]
-    seconds = [each.seconds for each in same if each.seconds]
+    integers = [each.integers for each in same if each.integers is not None]
+    works = max(same, key=lambda each: each.flops or 0.0)
+    large = [each for each in same if _about(each.bytes, nbytes) and _about(each.flops, flops)]
+    seconds = [each.seconds for each in large if each.seconds]
+    total = sum(each.all_seconds or each.seconds or 0.0 for each in same)
     notes = list(dict.fromkeys(note for each in same for note in each.notes))
-    if nbytes and min(nbytes) < 0.95 * max(nbytes):
+    if len(large) < len(same):
         notes.append(
-            f"{len(same)} launches moved {min(nbytes):,.0f} to {max(nbytes):,.0f} bytes: the most "
-            "is taken, for caches serve and keep a part in the others"
+            f"{len(same) - len(large)} of {len(same)} launches moved or did a fifth less or more "
+            "(they are smaller, or caches served them) and count for the share of time only"
+        )
+    elif nbytes and min(nbytes) < 0.95 * max(nbytes):
+        notes.append(
+            f"{len(nbytes)} launches moved {min(nbytes):,.0f} to {max(nbytes):,.0f} bytes: the "
+            "most is taken, for caches serve and keep a part in the others"
         )
     return Counted(
-        name=most.name,
-        kind=most.kind,
+        name=works.name,
+        kind=works.kind,
         bytes=max(nbytes, default=None),
         flops=max(flops, default=None),
-        operations=most.operations,
+        integers=max(integers, default=None),
+        operations=works.operations,
         seconds=median(seconds) if seconds else None,
-        dispatches=len(same),
+        dispatches=sum(each.dispatches for each in same),
+        all_seconds=total or None,
         notes=tuple(notes),
     )
+
+
+def _about(one: float | None, all_of_them: list[float]) -> bool:
+    """Whether it is the most of them or hardly less."""
+    return one is None or one >= _ALIKE * max(all_of_them)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from pathlib import Path
 
@@ -28,13 +26,12 @@ _NO_VALUE = ("<not counted>", "<not supported>")
 
 def is_perf(text: str) -> bool:
     """value, unit, event, run time of the counter, share of the time it ran."""
-    for line in text.splitlines():
-        fields = line.split(_separator(line))
-        if line.strip() and not line.startswith("#"):
-            return len(fields) >= 5 and (
-                fields[0] in _NO_VALUE or re.fullmatch(r"[\d.,]+", fields[0]) is not None
-            )
-    return False
+    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    first = next(lines, "")
+    fields = first.split(_separator(first))
+    return len(fields) >= 5 and (
+        fields[0] in _NO_VALUE or re.fullmatch(r"[\d.,]+", fields[0]) is not None
+    )
 
 
 def read(path: Path, text: str) -> list[Counted]:
@@ -42,22 +39,35 @@ def read(path: Path, text: str) -> list[Counted]:
     values: dict[str, tuple[float, str]] = {}
     refused: list[str] = []
     shares: list[float] = []
+    seen: set[str] = set()
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
             continue
-        fields = next(csv.reader(io.StringIO(line), delimiter=_separator(line)))
+        separator = _separator(line)
+        fields = line.split(separator)
         if len(fields) < 5:
             raise Refusal(
                 f"{path}: the line {line[:60]!r} has {len(fields)} fields and not value, unit, "
                 "event, run time and share, so the file is damaged or cut off. Make it again."
             )
-        event = re.sub(r":[ukh]+$", "", fields[2])
+        if not fields[0] and not fields[2]:  # a metric that perf derived
+            continue
+        if fields[3].endswith("%"):  # of perf stat -r: how its runs differ
+            del fields[3]
+        if len(fields) < 5 or fields[2] in seen:
+            raise Refusal(
+                f"{path}: the event {fields[2]!r} is there twice or without its run time. Write "
+                "each run of perf stat into a file of its own, without --append."
+            )
+        seen.add(fields[2])
+        event = _event(fields[2])
         if fields[0] in _NO_VALUE:
             refused.append(event)
             continue
-        values[event] = number(path, event, fields[0]), fields[1]
+        before, _ = values.get(event, (0.0, ""))
+        values[event] = before + _number(path, event, fields[0], separator), fields[1]
         if fields[4]:
-            shares.append(number(path, event, fields[4]))
+            shares.append(_number(path, event, fields[4], separator))
     nbytes, notes = _bytes(values)
     flops, operations, more = _flops(values)
     notes += more
@@ -128,6 +138,17 @@ def _seconds(values: dict[str, tuple[float, str]]) -> float | None:
     if "duration_time" in values:
         return 1e-9 * values["duration_time"][0]
     return None
+
+
+def _event(name: str) -> str:
+    """Without whose it is: of users or the kernel, of which kind of core. Such are added up."""
+    core = re.fullmatch(r"cpu_(?:core|atom)/([^/]+)/(?::?[a-zA-Z]+)?", name)
+    return core[1] if core else re.sub(r":[a-zA-Z]+$", "", name)
+
+
+def _number(path: Path, event: str, field: str, separator: str) -> float:
+    """With a comma before the decimals where it does not separate the fields."""
+    return number(path, event, field.replace(",", ".") if separator == ";" else field)
 
 
 def _separator(line: str) -> str:

@@ -10,9 +10,11 @@ from .counted import Counted, merged
 from .table import FORMATS, Table, number
 
 _BYTES = {"byte": 1.0, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12,
-          "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}  # fmt: skip
+          "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "Kibyte": 2.0**10, "Mibyte": 2.0**20,
+          "Gibyte": 2.0**30}  # fmt: skip
 _SECONDS = {"nsecond": 1e-9, "usecond": 1e-6, "msecond": 1e-3, "second": 1.0, "ns": 1e-9,
-            "us": 1e-6, "ms": 1e-3, "s": 1.0}  # fmt: skip
+            "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "minute": 60.0}  # fmt: skip
+_NONE = ("", "n/a", "N/A", "(!) n/a", "no data")
 _COUNTS = {"": 1.0, "inst": 1.0, "Kinst": 1e3, "Minst": 1e6, "Ginst": 1e9}
 _OP = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 _TWICE = "derived__smsp__sass_thread_inst_executed_op_{}_pred_on_x2"
@@ -34,7 +36,7 @@ def begins(line: str) -> bool:
 def read(table: Table) -> list[Counted]:
     launches = _long(table) if "Metric Name" in table.columns else _wide(table)
     found = [_launch(table.path, name, metrics) for name, metrics in launches]
-    if all(each.bytes is None and each.flops is None for each in found):
+    if all(each.bytes is each.flops is each.integers is None for each in found):
         raise Refusal(
             f"{table.path} has neither dram__bytes.sum nor executed instructions. Collect them: "
             "ncu --csv --page raw --metrics dram__bytes.sum,gpu__time_duration.sum,"
@@ -59,7 +61,7 @@ def _wide(table: Table) -> list[tuple[str, Metrics]]:
     for row in table.rows[1:]:
         metrics: Metrics = {}
         for column, unit, field in zip(table.columns, units, row, strict=True):
-            if _known(column) and field not in ("", "n/a", "N/A", "no data"):
+            if _known(column) and field not in _NONE:
                 metrics.setdefault(column, (number(table.path, column, field), unit))
         found.append((row[name_at], metrics))
     if not found:
@@ -69,13 +71,14 @@ def _wide(table: Table) -> list[tuple[str, Metrics]]:
 
 def _long(table: Table) -> list[tuple[str, Metrics]]:
     """A row a metric."""
-    by_launch: dict[tuple[str, str], Metrics] = {}
+    by_launch: dict[tuple[str, str, str], Metrics] = {}
     for row in table.dicts():
-        metrics = by_launch.setdefault((row.get("ID", ""), row["Kernel Name"]), {})
+        launch = row.get("Process ID", ""), row.get("ID", ""), row["Kernel Name"]
+        metrics = by_launch.setdefault(launch, {})
         column, field = row["Metric Name"], row.get("Metric Value", "")
-        if _known(column) and field not in ("", "n/a", "N/A", "no data"):
+        if _known(column) and field not in _NONE:
             metrics[column] = number(table.path, column, field), row.get("Metric Unit", "")
-    return [(name, metrics) for (_, name), metrics in by_launch.items()]
+    return [(name, metrics) for (*_, name), metrics in by_launch.items()]
 
 
 def _known(column: str) -> bool:
@@ -102,16 +105,12 @@ def _launch(path: Path, name: str, metrics: Metrics) -> Counted:
     notes = ["seconds are those of a run that was profiled"] if seconds else []
     if by_kind.get("float16 fma"):
         notes.append("float16 instructions are counted as one operation (fma: two) a lane")
+    if total is not None:
+        notes += _left_uncounted(metrics)
     pipe = _value(path, metrics, _PIPE, _COUNTS)
-    if pipe is not None and _WARP * pipe > (total or 0.0):
-        total, operations = _WARP * pipe, "int32 min/max"
-        notes.append(
-            "operations are lanes of all instructions of the ALU pipe, which minima and maxima "
-            "share with logic and comparisons; a pair of 16-bit numbers counts once"
-        )
     return Counted(
         kind="cuda", name=name, bytes=nbytes, flops=total,
-        operations=operations,
+        operations=operations, integers=None if pipe is None else _WARP * pipe,
         seconds=seconds, notes=tuple(notes),
     )  # fmt: skip
 
@@ -127,6 +126,19 @@ def _flops(path: Path, metrics: Metrics, letter: str) -> float | None:
         parts.append(twice)
     there = [part for part in parts if part is not None]
     return sum(there) if there else None
+
+
+def _left_uncounted(metrics: Metrics) -> list[str]:
+    """What was not collected of floats, and would be missed."""
+    missing = [
+        letter + op
+        for letter in _LETTERS
+        if any(_OP.format(letter + op) in metrics for op in ("add", "mul", "fma"))
+        for op in ("add", "mul", "fma")
+        if _OP.format(letter + op) not in metrics
+        and not (op == "fma" and _TWICE.format(letter + op) in metrics)
+    ]
+    return [f"{', '.join(missing)} were not collected and do not count"] if missing else []
 
 
 def _value(path: Path, metrics: Metrics, name: str, units: dict[str, float]) -> float | None:

@@ -85,8 +85,14 @@ class Table:
         return value
 
     def raw(self, key: str) -> dict[str, Any]:
-        """A table as it is; empty if it is absent."""
-        return self._take(key, dict, f"a table [{key}]", False) or {}
+        """A table of texts, finite numbers, lists and tables of these; empty if it is absent."""
+        value = self._take(key, dict, f"a table [{key}]", False) or {}
+        for name, fact in value.items():
+            if not _is_plain(fact):
+                raise self.wrong(
+                    (key, name), f"it is {fact!r}; here are texts, numbers and lists of these"
+                )
+        return value
 
     def plain(self, key: str, allowed: Sequence[str] = ()) -> dict[str, Any]:
         """A table of texts and whole numbers."""
@@ -116,7 +122,7 @@ class Table:
         """Refuses a key that nobody has asked for, naming the nearest that is known."""
         for key in self._values:
             near = difflib.get_close_matches(key, self._known, 1)
-            hint = f"; is {near[0]!r} meant?" if near else f"; known are {', '.join(self._known)}"
+            hint = f" (is {near[0]!r} meant?)" if near else f"; known are {', '.join(self._known)}"
             raise self.wrong(key, f"this key is not known{hint}")
 
     def wrong(self, key: str | Place, what: str) -> Refusal:
@@ -146,3 +152,11 @@ class Table:
         while place and place not in self._lines:
             place = place[:-1]
         return self._lines.get(place, 1)
+
+
+def _is_plain(fact: Any) -> bool:
+    if isinstance(fact, Mapping):
+        return all(map(_is_plain, fact.values()))
+    if isinstance(fact, list):
+        return all(isinstance(each, str | int | float) and _is_plain(each) for each in fact)
+    return isinstance(fact, str | int) or (isinstance(fact, float) and abs(fact) < MOST)

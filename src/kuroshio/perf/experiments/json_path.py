@@ -43,9 +43,10 @@ def number_at(document: Any, path: str) -> float:
     """The finite number at a path."""
     value = at_path(document, path)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < MOST:
+        inside = f", which holds {_inside(value)}" if isinstance(value, dict | list) else ""
         raise Refusal(
-            f"At {path} there is {_short(value)}, and no finite number. It can hold "
-            f"{_inside(value)}."
+            f"At {path} there is {_short(value)}{inside}, and no finite number. Give the path of "
+            "a number."
         )
     return float(value)
 

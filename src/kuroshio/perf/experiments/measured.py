@@ -78,7 +78,11 @@ def result_of(
     }
     if facts["correct"] == NO:
         return Result(verdict=NOT_JUDGED, because="the output is not correct", **facts)
-    measured = _ratio(prediction, fresh, sides[1], paired) if old else _value(prediction, fresh)
+    if old:
+        compared = _compared(new[0], prediction, fresh, sides[1]) if both else None
+        measured = compared or _ratio(prediction, fresh, sides[1], paired)
+    else:
+        measured = _value(prediction, fresh)
     unstable = [f"{side.facts.get('case')}: {side.unstable}" for side in sides if side.unstable]
     facts["unstable"] = "; ".join(unstable) or None
     return _judged(prediction, measured, facts, interleaved=paired and len(sides) == 2)
@@ -169,14 +173,37 @@ def _ratio(prediction: Prediction, new: Side, old: Side, paired: bool) -> Figure
     return Figure(ratio, divided, "quotient of two intervals, 95 % together", why)
 
 
+def _compared(document: Document, prediction: Prediction, new: Side, old: Side) -> Figure | None:
+    """What bench itself said of the two sides of an A/B; None where it did not, or by a clock
+    that is not the prediction's.
+    """
+    clock = prediction.figure.removesuffix("_s.median")
+    comparisons = document.data.get("comparisons") or []
+    assert new.place is not None
+    assert old.place is not None
+    first = 2 * (new.place // 2)
+    if prediction.exact or {new.place, old.place} != {first, first + 1}:
+        return None
+    if len(comparisons) <= first // 2 or comparisons[first // 2].get("clock") != clock:
+        return None
+    said = comparisons[first // 2]
+    values = tuple(said[name] for name in ("ratio", "low", "high"))  # of the second to the first
+    if new.place == first:
+        ratio, high, low = (1 / value for value in values)
+    else:
+        ratio, low, high = values
+    how = f"as bench has it, in turn, {said['level']:.0%}, widened by {said['resolution']:.0%}"
+    return Figure(ratio, (low, high), how)
+
+
 def _as_bench(new: Side, old: Side, paired: bool) -> Figure:
     """The interval that bench itself gives, for the two must not disagree."""
-    from ..bench_effort import Effort
+    from ..bench_effort import RESOLUTION_SAVED, Effort
     from ..statistics import LEVEL as BENCH_LEVEL
     from ..statistics import ratio_interval
 
     ratio, low, high = ratio_interval(new.samples, old.samples, paired=paired)
-    apart = Effort.resolution
+    apart = Effort.resolution if paired else RESOLUTION_SAVED
     what = "pairs" if paired else "medians"
     how = f"bootstrap of {what}, {BENCH_LEVEL:.0%}, widened by {apart:.0%}"
     return Figure(ratio, (low * (1 - apart), high * (1 + apart)), how)

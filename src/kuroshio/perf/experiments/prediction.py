@@ -21,7 +21,7 @@ _GRAMMAR = (
 )
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _TEXT = re.compile(
-    rf"(?:ratio\s+)?(?P<figure>\S.*?)(?:\s+(?P<compare>new/old|new))?"
+    rf"(?P<figure>\S.*?)(?:\s+(?P<compare>new/old|new))?"
     rf"\s+in\s+(?P<low>{_NUMBER})?\s*\.\.\s*(?P<high>{_NUMBER})?"
     rf"(?:\s+from\s+(?P<before>{_NUMBER}))?(?P<exact>\s+exact)?"
 )
@@ -149,15 +149,20 @@ def parse_prediction(
     """A prediction from a line such as "host_s.median new/old in 0.70..0.85"."""
     found = _TEXT.fullmatch(text.strip())
     if not found:
-        raise Refusal(f"{text!r} is no prediction. It is written {_GRAMMAR}.")
+        hint = " A ratio is a number: 20 % less is 0.8." if "%" in text else ""
+        raise Refusal(f"{text!r} is no prediction.{hint} It is written {_GRAMMAR}.")
     numbers: dict[str, Any] = {
         name: None if found[name] is None else float(found[name])
         for name in ("low", "high", "before")
     }
-    compare = found["compare"] or (VALUE if numbers["before"] is not None else RATIO)
+    if found["compare"] is None and numbers["before"] is None:
+        raise Refusal(
+            f"{text!r} does not say what it is compared with: 'new/old' before the range makes it "
+            "a ratio of two measurements, 'from BEFORE' after it a value."
+        )
     return Prediction(
         figure=found["figure"],
-        compare=compare,
+        compare=found["compare"] or VALUE,
         exact=found["exact"] is not None,
         new=new or {},
         old=old or {},

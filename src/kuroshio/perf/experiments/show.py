@@ -8,35 +8,21 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
+from ...console import Output
 from ...messages import printable
+from ..results import seconds_text
 from .record import CONFIRMED, NOT_CHECKED, NOT_JUDGED, REFUTED, SECTIONS, Record
 from .sealing import broken
 from .steps import sentence
 
 _COLOURS = {CONFIRMED: "green", REFUTED: "red", NOT_JUDGED: "red"}
-_WIDE, _CELL = 240, 30
+_CELL = 30
+_SECONDS = ("median", "p90", "min", "mad")  # of a result of bench
 Broken = tuple[str, str]  # a file's name, and why it cannot be read
-
-
-class Output(Console):
-    """Standard output; where its reader has gone, BrokenPipeError says so to the command line."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
-        if not self.is_terminal:  # a line stays a line, for grep
-            self.width = _WIDE
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-    def say(self, text: str) -> None:
-        """A line, wrapped only for a terminal."""
-        self.print(Text(printable(text)), soft_wrap=not self.is_terminal)
 
 
 def as_facts(record: Record) -> dict[str, Any]:
@@ -65,9 +51,13 @@ def print_json(facts: Any) -> None:
 
 def show_trail(records: Sequence[Record], unreadable: Sequence[Broken]) -> None:
     """A line an experiment, failures included."""
-    table = Table()
-    for name in ("no.", "experiment", "predicted", "measured", "verdict", "conclusion"):
-        table.add_column(name, justify="right" if name == "no." else "left")
+    output = Output()
+    gap = 3 if output.width >= 100 else 2 if output.width >= 80 else 1
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+    table.add_column("no.", justify="right")
+    for name in ("experiment", "predicted", "measured", "verdict"):
+        table.add_column(name)
+    table.add_column("conclusion", no_wrap=True)
     for record in records:
         follows = f" (follows {record.follows})" if record.follows else ""
         table.add_row(
@@ -80,7 +70,7 @@ def show_trail(records: Sequence[Record], unreadable: Sequence[Broken]) -> None:
         )
     for name, _ in unreadable:
         table.add_row("", _text(name), "", "", Text("cannot be read", style="red"), "")
-    Output().print(table)
+    output.print(table)
 
 
 def show_record(record: Record) -> None:
@@ -167,8 +157,8 @@ def _sides(new: Any, old: Any) -> Table:
     for key in dict.fromkeys([*new, *old]):
         if _is_long(new.get(key)) or _is_long(old.get(key)):
             continue
-        row = [_text(key), _text(_shown(new.get(key)))]
-        table.add_row(*row, *([_text(_shown(old.get(key)))] if old else []))
+        row = [_text(key), *(_text(_shown(side.get(key), key)) for side in (new, old))]
+        table.add_row(*row[: 3 if old else 2])
     return table
 
 
@@ -185,9 +175,13 @@ def _is_long(value: Any) -> bool:
     return isinstance(value, str) and len(value) > _CELL
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, key: str = "") -> str:
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
+    if key in _SECONDS and isinstance(value, int | float):
+        return seconds_text(value)
+    if key in ("bytes", "flops") and isinstance(value, int):
+        return f"{value:,}"
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

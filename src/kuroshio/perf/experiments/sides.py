@@ -43,7 +43,10 @@ class Document:
 
 @dataclass(frozen=True)
 class Side:
-    """`samples` are those of which `value` is the quantile; none if they are not known."""
+    """`samples` are those of which `value` is the quantile; none if they are not known.
+
+    place  the row of a bench result that it is
+    """
 
     value: float
     correct: str
@@ -51,6 +54,7 @@ class Side:
     quantile: float = 0.5
     error: float | None = None  # standard error where only that is known
     unstable: str | None = None
+    place: int | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def interval(self, level: float = LEVEL) -> tuple[float, float] | None:
@@ -157,6 +161,7 @@ def _bench_side(
         unstable=None
         if row.get("stable", True)
         else row.get("unstable_because") or "it is marked as not stable",
+        place=next(i for i, each in enumerate(document.data["rows"]) if each is row),
         facts={key: fact for key, fact in facts.items() if _writable(fact)},
     )
 
