@@ -18,6 +18,7 @@ from kuroshio.cornish_fisher import coefficients
 from kuroshio.errors import Refusal
 from kuroshio.reference import estimated, statistics_of
 from kuroshio.request import Request
+from test_known_answers import read_series
 
 
 def test_the_terms_at_90_percent():
@@ -77,6 +78,20 @@ def test_the_command(tmp_path):
         assert "no order statistic" in other.thresh.attrs["comment"]
         assert "order statistics" in one.attrs["estimator"]
         assert "kurtosis" in other
+
+
+@pytest.mark.parametrize("site", ["WA", "NWAtl"])
+def test_the_published_claim_holds_on_real_series(shared, site):
+    """Within 0.3 degrees of the exact threshold on nine days of ten."""
+    series = read_series(shared, site)
+    exact, estimate = (
+        ks.climatology(series, baseline=(1983, 2012), method=method)
+        for method in ("exact", "moments")
+    )
+    error = np.abs(estimate.thresh - exact.thresh).values
+    assert (error < 0.3).mean() >= 0.9
+    assert (error < 0.1).mean() >= 0.8
+    assert error.max() > 0.05  # it is an estimate
 
 
 def test_in_python():
