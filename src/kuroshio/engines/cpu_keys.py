@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
-import numpy as np
-
 from ..archive.plan import Batch, Block, Load
 from ..device.cpu import Work
 from ..device.llvm import tile_cells
