@@ -139,8 +139,12 @@ class OutputWriter:
         if whole:
             self._put_whole(whole, values)
 
-    def finish(self, skipped: Sequence[str]) -> None:
-        """All values are here; `skipped` names the files that were left out on the way."""
+    def finish(self, skipped: Sequence[str], **late: str) -> None:
+        """All values are here; `skipped` names the files that were left out on the way.
+
+        late  global attributes that are known only now
+        """
+        self._late_attrs.update({name: storable(text) for name, text in late.items()})
         if skipped:
             before = self.schema.attrs.get("skipped_files")
             names = "; ".join([before, *skipped] if before else skipped)

@@ -1,10 +1,11 @@
 """Moments of 16-bit keys that are kept: pools in a form in which days come and go exactly.
 
-Of a pool the count n, the mean m rounded to a code (a key less the middle one), and the sums of d
-to d^4 of departures d from m are kept, all of them integers: m follows from the values alone, so
-whatever came and went in whichever order, the same values leave the same bits. They are small, and
-compress well, where sums about a common value are not. The sum of fourth powers is kept modulo
-2^64; what is beyond, of pools that vary by a large part of all 16 bits, is `high` times 2^64.
+Of a pool the number n of values, the mean m rounded to a code (a key less the middle one), and the
+sums of d to d^4 of departures d from m are kept, all of them integers: m follows from the values
+alone, so whatever came and went in whichever order, the same values leave the same bits. They are
+small, and compress well, where sums about a common value are not. The sum of fourth powers is kept
+modulo 2^64; what is beyond, of pools that vary by a large part of all 16 bits, is `high` times
+2^64.
 
 A change moves the sums to the middle key, where those of the days that come and go are, and back,
 modulo 2^64 (see moments_of_codes). `high` follows from a rough sum in floats: it need only be
@@ -29,7 +30,7 @@ _CELLS = 256
 class Kept(NamedTuple):
     """Arrays (doy, cell); see above."""
 
-    count: np.ndarray  # int32
+    number: np.ndarray  # int32, of values
     mean: np.ndarray  # int16
     sum1: np.ndarray  # int32
     sum2: np.ndarray  # int64
@@ -40,28 +41,30 @@ class Kept(NamedTuple):
 
 def change(
     keys: Keys, buffer: np.ndarray, start: int, word_rows: np.ndarray, first_word: np.ndarray,
-    signs: np.ndarray, kept: Kept,
+    signs: np.ndarray, kept: Kept, cells: slice,
 ) -> None:  # fmt: skip
     """Add the windows of some days, or take them away.
 
-    buffer (row, cell) keys, of which those from `start` on are the cells of `kept`; the tables as
-    in archive.plan.Batch; signs (word,) of a window's words: 1 to add, -1 to take away.
+    buffer (row, cell) keys, of which those from `start` on are `cells` of `kept`; the tables as in
+    archive.plan.Batch; signs (word,) of a window's words: 1 to add, -1 to take away.
     """
-    size = kept.count.shape[1]
+    size = cells.stop - cells.start
     sums = np.empty((word_rows.shape[0], 5, min(_CELLS, size)), np.int64)
     for first in range(0, size, _CELLS):
         last = min(first + _CELLS, size)
         part = sums[:, :, : last - first]
         word_sums(buffer, start + first, start + last, word_rows, part)
         _change(
-            buffer[:, start + first : start + last], part, word_rows, first_word, signs,
-            *(values[:, first:last] for values in kept),
-        )  # fmt: skip
+            buffer, start + first, part, word_rows, first_word, signs, cells.start + first, *kept
+        )
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _change(buffer, sums, word_rows, first_word, signs, count, mean, sum1, sum2, sum3, sum4, high):
-    cells = count.shape[1]
+def _change(
+    buffer, start, sums, word_rows, first_word, signs, at,
+    number, mean, sum1, sum2, sum3, sum4, high,
+):  # fmt: skip
+    cells = sums.shape[2]
     new = np.empty((6, cells), np.int64)
     far = np.empty(cells, np.bool_)
     for day in range(first_word.size):
@@ -71,8 +74,9 @@ def _change(buffer, sums, word_rows, first_word, signs, count, mean, sum1, sum2,
             total += sums[first + w] * signs[w]
         any_far = False
         for i in range(cells):
-            n, m = np.int64(count[day, i]), np.int64(mean[day, i])
-            c1, c2, c3, c4 = np.int64(sum1[day, i]), sum2[day, i], sum3[day, i], sum4[day, i]
+            c = at + i
+            n, m = np.int64(number[day, c]), np.int64(mean[day, c])
+            c1, c2, c3, c4 = np.int64(sum1[day, c]), sum2[day, c], sum3[day, c], sum4[day, c]
             m2 = m * m
             s1 = total[1, i] + c1 + n * m
             s2 = total[2, i] + c2 + 2 * m * c1 + n * m2
@@ -90,22 +94,23 @@ def _change(buffer, sums, word_rows, first_word, signs, count, mean, sum1, sum2,
             far[i] = new[3, i] >= NEAR
             any_far |= far[i]
         for i in range(cells):
+            c = at + i
             beyond = 0
             if any_far and far[i]:
                 about = np.float64(new[1, i])
-                fourth = sum4[day, i] + _BEYOND * high[day, i]
                 rough = _moved(
-                    count[day, i], mean[day, i] - about, sum1[day, i], sum2[day, i], sum3[day, i],
-                    fourth,
+                    number[day, c], mean[day, c] - about, sum1[day, c], sum2[day, c], sum3[day, c],
+                    sum4[day, c] + _BEYOND * high[day, c],
                 )  # fmt: skip
                 for w in range(signs.size):
                     for row in word_rows[first + w]:
-                        if buffer[row, i] != 0:
-                            rough += signs[w] * (np.float64(buffer[row, i]) - MIDDLE - about) ** 4
+                        key = buffer[row, start + i]
+                        if key != 0:
+                            rough += signs[w] * (np.float64(key) - MIDDLE - about) ** 4
                 beyond = np.int64(np.rint((rough - new[5, i]) / _BEYOND))
-            count[day, i], mean[day, i], sum1[day, i] = new[0, i], new[1, i], new[2, i]
-            sum2[day, i], sum3[day, i], sum4[day, i] = new[3, i], new[4, i], new[5, i]
-            high[day, i] = beyond
+            number[day, c], mean[day, c], sum1[day, c] = new[0, i], new[1, i], new[2, i]
+            sum2[day, c], sum3[day, c], sum4[day, c] = new[3, i], new[4, i], new[5, i]
+            high[day, c] = beyond
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -116,17 +121,21 @@ def _moved(n, by, c1, c2, c3, c4):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def central(count, mean, sum1, sum2, sum3, sum4, high, found):
-    """found (doy, 5, cell) float64, as kernels.moments.statistics takes it, in keys."""
-    for day in range(count.shape[0]):
-        for i in range(count.shape[1]):
-            n = np.float64(max(count[day, i], 1))
-            rest = sum1[day, i] / n
-            found[day, 0, i] = count[day, i]
-            found[day, 1, i] = mean[day, i] + rest
-            fourth = sum4[day, i] + _BEYOND * high[day, i]
+def central(at, number, mean, sum1, sum2, sum3, sum4, high, found):
+    """found (doy, 5, cell) float64, as kernels.moments.statistics takes it, in keys.
+
+    Cells from `at` on.
+    """
+    for day in range(found.shape[0]):
+        for i in range(found.shape[2]):
+            c = at + i
+            n = np.float64(max(number[day, c], 1))
+            rest = sum1[day, c] / n
+            found[day, 0, i] = number[day, c]
+            found[day, 1, i] = mean[day, c] + rest
+            fourth = sum4[day, c] + _BEYOND * high[day, c]
             found[day, 2, i], found[day, 3, i], found[day, 4, i] = about_mean(
-                n, rest, sum2[day, i], sum3[day, i], fourth
+                n, rest, sum2[day, c], sum3[day, c], fourth
             )
 
 

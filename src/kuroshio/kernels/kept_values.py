@@ -20,9 +20,9 @@ _OF_SPREAD, _OF_MEAN = 1e-12, 1e-14  # what rounding leaves of a second moment t
 
 
 class Kept(NamedTuple):
-    """Arrays (doy, cell): values, their mean, sums of 2nd to 4th powers of departures from it."""
+    """Arrays (doy, cell): number of values, their mean, sums of 2nd to 4th powers about it."""
 
-    count: np.ndarray  # int32
+    number: np.ndarray  # int32
     mean: np.ndarray  # float64, as are all others
     sum2: np.ndarray
     sum3: np.ndarray
@@ -31,10 +31,10 @@ class Kept(NamedTuple):
 
 def change(
     keys: Keys, buffer: np.ndarray, start: int, word_rows: np.ndarray, first_word: np.ndarray,
-    signs: np.ndarray, kept: Kept,
+    signs: np.ndarray, kept: Kept, cells: slice,
 ) -> None:  # fmt: skip
     """Take the windows of some days away and then add others; as kept_codes.change."""
-    size = kept.count.shape[1]
+    size = cells.stop - cells.start
     used, compact = np.unique(word_rows, return_inverse=True)
     compact = compact.reshape(word_rows.shape)
     for first in range(0, size, _CELLS):
@@ -42,15 +42,16 @@ def change(
         values = keys.values(buffer[used, start + first : start + last])
         parts = np.empty((5, word_rows.shape[0], last - first))
         word_moments(values, compact, parts)
-        _change(parts, first_word, signs, *(values[:, first:last] for values in kept))
+        _change(parts, first_word, signs, cells.start + first, *kept)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _change(parts, first_word, signs, count, mean, sum2, sum3, sum4):
+def _change(parts, first_word, signs, at, number, mean, sum2, sum3, sum4):
     for day in range(first_word.size):
-        for i in range(count.shape[1]):
+        for i in range(parts.shape[2]):
+            c = at + i
             pool = (
-                np.float64(count[day, i]), mean[day, i], sum2[day, i], sum3[day, i], sum4[day, i]
+                np.float64(number[day, c]), mean[day, c], sum2[day, c], sum3[day, c], sum4[day, c]
             )  # fmt: skip
             gone = _of_words(parts, first_word[day], signs, -1, i)
             come = _of_words(parts, first_word[day], signs, 1, i)
@@ -58,8 +59,9 @@ def _change(parts, first_word, signs, count, mean, sum2, sum3, sum4):
                 pool = _without(*pool, *gone)
             if come[0] > 0:
                 pool = merged(*pool, *come)
-            count[day, i] = np.int32(pool[0])
-            mean[day, i], sum2[day, i], sum3[day, i], sum4[day, i] = pool[1:]
+            number[day, c] = np.int32(pool[0])
+            mean[day, c] = pool[1] if pool[0] > 0 else np.nan
+            sum2[day, c], sum3[day, c], sum4[day, c] = pool[2], pool[3], pool[4]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -99,7 +101,9 @@ def _without(n, mean, m2, m3, m4, k, mean_k, p2, p3, p4):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def central(count, mean, sum2, sum3, sum4, found):
-    """found (doy, 5, cell) float64, as kernels.moments.statistics takes it."""
-    found[:, 0], found[:, 1] = count, mean
-    found[:, 2], found[:, 3], found[:, 4] = sum2, sum3, sum4
+def central(at, number, mean, sum2, sum3, sum4, found):
+    """found (doy, 5, cell) float64, as kernels.moments.statistics takes it; cells from `at` on."""
+    last = at + found.shape[2]
+    found[:, 0], found[:, 1] = number[:, at:last], mean[:, at:last]
+    found[:, 2], found[:, 3] = sum2[:, at:last], sum3[:, at:last]
+    found[:, 4] = sum4[:, at:last]
