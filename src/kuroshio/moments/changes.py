@@ -16,6 +16,7 @@ import numpy as np
 from .. import calendar as cal
 from ..errors import Refusal
 
+CHUNK_DOYS = 24  # days of year changed, and lying in the file, together: as many as a batch has
 Span = tuple[int, int]  # first and last day, both included
 Totals = dict[int, tuple[int, float]]  # year -> number and sum of the values in its pools
 

@@ -24,7 +24,6 @@ from ..archive.plan import Batch, Block, Layout, Plan
 from ..archive.read import Reader
 from ..archive.schedule import block_of, lay_out
 from ..archive.stored import Stored
-from ..archive.write import CHUNK_DOYS
 from ..device.cpu import Crew
 from ..device.llvm import tile_cells
 from ..device.memory import ReadyMemory
@@ -33,7 +32,7 @@ from ..engines.means import Means
 from ..kernels import kept_codes, kept_values
 from ..keys import YEARS_PER_WORD, Keys
 from ..request import Request
-from .changes import Entry, Tables, tables
+from .changes import CHUNK_DOYS, Entry, Tables, tables
 from .state import State, empty, read_pools
 
 _COMPILING_S = 0.5

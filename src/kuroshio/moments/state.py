@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..archive.describe import (
-    ESTIMATED,
     OutputVariable,
     Schema,
     calendar_coords,
@@ -145,8 +144,8 @@ def _variables(state: State, coords: Mapping[str, Field]) -> dict[str, OutputVar
         elif name == "sum4_high":
             attrs = {"long_name": "what sum4 lacks, in 2^64", "units": "1"}
         else:
-            power = {"1": "", "2": " squared", "3": " cubed", "4": " to the fourth power"}[name[3]]
-            attrs = {"long_name": f"sum of departures from {about}{power}",
+            power = {"1": "", "2": "squared ", "3": "cubed ", "4": "fourth powers of "}[name[3]]
+            attrs = {"long_name": f"sum of {power}departures from {about}",
                      "comment": f"departures in {steps}"}  # fmt: skip
             if state.keys:
                 attrs["units"] = "1"
@@ -163,7 +162,6 @@ def _attrs(state: State) -> dict[str, Any]:
         "title": f"Moments of {what} by day of year, {years_text(state.years)}",
         "history": state.history,
         KIND: np.int32(FORMAT),
-        "estimator": ESTIMATED,
         "sums": EXACT if state.keys else ROUNDED,
         "years": np.array(state.years, np.int32),
         "half_width_days": np.int32(state.half_width),
@@ -211,7 +209,10 @@ def _state_of(stored: Stored) -> State:
         keys = Keys(AFFINE16, float(attrs["scale"]), float(attrs["offset"]))
     ours = {"dayofyear", "month", "day_of_month", DAYS}
     dims = stored.dims("mean")[1:]
-    coords = {name: f for name, f in stored.coords.items() if name not in ours}
+    names = [
+        name for name in (*dims, *stored.coords) if name in stored.coords
+    ]  # a store has no order
+    coords = {name: stored.coords[name] for name in names if name not in ours}
     days = stored.coords[DAYS].values.astype(np.int64)
     archive = Archive(
         variable=str(attrs["source_variable"]),
@@ -242,19 +243,13 @@ Kept = kept_codes.Kept | kept_values.Kept
 def empty(state: State, days: int, cells: int) -> Kept:
     """Pools of nothing."""
     shape = days, cells
+    number = np.zeros(shape, np.int32)
     if state.keys is None:
-        return kept_values.Kept(
-            np.zeros(shape, np.int32),
-            np.full(shape, np.nan),
-            *(np.zeros(shape) for _ in range(3)),
-        )
-    return kept_codes.Kept(
-        np.zeros(shape, np.int32),
-        np.full(shape, kept_codes.NOTHING, np.int16),
-        np.zeros(shape, np.int32),
-        *(np.zeros(shape, np.int64) for _ in range(3)),
-        np.zeros(shape, np.int32),
-    )
+        sums = [np.zeros(shape) for _ in range(3)]
+        return kept_values.Kept._make([number, np.full(shape, np.nan), *sums])
+    mean, first = np.full(shape, kept_codes.NOTHING, np.int16), np.zeros(shape, np.int32)
+    sums = [np.zeros(shape, np.int64) for _ in range(3)]
+    return kept_codes.Kept._make([number, mean, first, *sums, np.zeros(shape, np.int32)])
 
 
 def read_pools(state: State, stored: Stored, days: slice, rows: slice) -> Kept:
