@@ -12,6 +12,7 @@ import xarray as xr
 
 from ..errors import Refusal
 from .model import Field
+from .stored_chunks import chunks_of
 
 _HOW_STORED = ("_FillValue", "coordinates", "grid_mapping", "missing_value")
 
@@ -41,6 +42,7 @@ class Stored:
             ) from error
         self.attrs: dict[str, Any] = dict(self._dataset.attrs)
         self.names = tuple(name for name in variables if name in self._dataset.variables)
+        self._chunks = {name: chunks_of(self.path, name) for name in self.names}
         self.coords = {
             str(name): Field(
                 tuple(str(dim) for dim in variable.dims),
@@ -66,8 +68,14 @@ class Stored:
         return int(chunks[1]) if len(chunks) > 1 else self.shape(name)[1]
 
     def read(self, name: str, days: slice, rows: slice) -> np.ndarray:
-        """(day of year, row, *other cells) of a variable as stored; from any thread."""
-        return np.ascontiguousarray(self._dataset[name].variable[days, rows].values)
+        """(day of year, row, *other cells) of a variable as stored; from any thread.
+
+        Raises Refusal where it is damaged.
+        """
+        chunks = self._chunks[name]
+        if chunks is not None:
+            return chunks.read(days, rows)
+        return np.array(self._dataset[name].variable[days, rows].values)
 
     def close(self) -> None:
         self._dataset.close()

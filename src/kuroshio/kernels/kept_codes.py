@@ -49,68 +49,112 @@ def change(
     archive.plan.Batch; signs (word,) of a window's words: 1 to add, -1 to take away.
     """
     size = cells.stop - cells.start
-    sums = np.empty((word_rows.shape[0], 5, min(_CELLS, size)), np.int64)
+    sums = np.empty((word_rows.shape[0], 5, _CELLS), np.int64)
     for first in range(0, size, _CELLS):
         last = min(first + _CELLS, size)
-        part = sums[:, :, : last - first]
-        word_sums(buffer, start + first, start + last, word_rows, part)
+        word_sums(buffer, start + first, start + last, word_rows, sums)
         _change(
-            buffer, start + first, part, word_rows, first_word, signs, cells.start + first, *kept
-        )
+            buffer, start + first, sums, word_rows, first_word, signs,
+            cells.start + first, cells.start + last, *kept,
+        )  # fmt: skip
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _change(
-    buffer, start, sums, word_rows, first_word, signs, at,
+    buffer, start, sums, word_rows, first_word, signs, at, stop,
     number, mean, sum1, sum2, sum3, sum4, high,
 ):  # fmt: skip
-    cells = sums.shape[2]
-    new = np.empty((6, cells), np.int64)
-    far = np.empty(cells, np.bool_)
+    total = np.empty((5, _CELLS), np.int64)
+    work = np.zeros(12 * _CELLS, np.int64)
+    old, new = work[: 6 * _CELLS].reshape(6, _CELLS), work[6 * _CELLS :].reshape(6, _CELLS)
+    cells = stop - at
     for day in range(first_word.size):
-        first = first_word[day]
-        total = sums[first] * signs[0]
-        for w in range(1, signs.size):
-            total += sums[first + w] * signs[w]
+        _slide(sums, first_word, day, signs, total)
+        old[0, :cells], old[1, :cells] = number[day, at:stop], mean[day, at:stop]
+        old[2, :cells], old[3, :cells] = sum1[day, at:stop], sum2[day, at:stop]
+        old[4, :cells], old[5, :cells] = sum3[day, at:stop], sum4[day, at:stop]
+        _add(work, total.reshape(-1))
         any_far = False
         for i in range(cells):
-            c = at + i
-            n, m = np.int64(number[day, c]), np.int64(mean[day, c])
-            c1, c2, c3, c4 = np.int64(sum1[day, c]), sum2[day, c], sum3[day, c], sum4[day, c]
-            m2 = m * m
-            s1 = total[1, i] + c1 + n * m
-            s2 = total[2, i] + c2 + 2 * m * c1 + n * m2
-            s3 = total[3, i] + c3 + 3 * m * c2 + 3 * m2 * c1 + n * m2 * m
-            s4 = total[4, i] + c4 + 4 * m * c3 + 6 * m2 * c2 + 4 * m2 * m * c1 + n * m2 * m2
-            n += total[0, i]
-            m = np.int64(np.rint(s1 / np.float64(max(n, 1))))
-            m2 = m * m
-            new[0, i] = n
-            new[1, i] = m if n > 0 else NOTHING
-            new[2, i] = s1 - n * m
-            new[3, i] = s2 - 2 * m * s1 + n * m2
-            new[4, i] = s3 - 3 * m * s2 + 3 * m2 * s1 - n * m2 * m
-            new[5, i] = s4 - 4 * m * s3 + 6 * m2 * s2 - 4 * m2 * m * s1 + n * m2 * m2
-            far[i] = new[3, i] >= NEAR
-            any_far |= far[i]
+            any_far |= new[3, i] >= NEAR
+        if any_far:
+            first = first_word[day]
+            rows = word_rows[first : first + signs.size]
+            for i in range(cells):
+                beyond = 0
+                if new[3, i] >= NEAR:
+                    fourth = old[5, i] + _BEYOND * high[day, at + i]
+                    beyond = _beyond(
+                        buffer[:, start + i], rows, signs, old[:, i], fourth, new[:, i]
+                    )
+                high[day, at + i] = beyond
+        else:
+            high[day, at:stop] = 0
+        number[day, at:stop], sum1[day, at:stop] = new[0, :cells], new[2, :cells]
         for i in range(cells):
-            c = at + i
-            beyond = 0
-            if any_far and far[i]:
-                about = np.float64(new[1, i])
-                rough = _moved(
-                    number[day, c], mean[day, c] - about, sum1[day, c], sum2[day, c], sum3[day, c],
-                    sum4[day, c] + _BEYOND * high[day, c],
-                )  # fmt: skip
-                for w in range(signs.size):
-                    for row in word_rows[first + w]:
-                        key = buffer[row, start + i]
-                        if key != 0:
-                            rough += signs[w] * (np.float64(key) - MIDDLE - about) ** 4
-                beyond = np.int64(np.rint((rough - new[5, i]) / _BEYOND))
-            number[day, c], mean[day, c], sum1[day, c] = new[0, i], new[1, i], new[2, i]
-            sum2[day, c], sum3[day, c], sum4[day, c] = new[3, i], new[4, i], new[5, i]
-            high[day, c] = beyond
+            mean[day, at + i] = new[1, i] if new[0, i] > 0 else NOTHING
+        sum2[day, at:stop], sum3[day, at:stop] = new[3, :cells], new[4, :cells]
+        sum4[day, at:stop] = new[5, :cells]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _slide(sums, first_word, day, signs, total):
+    """The sums of a day's window, from those of the day before where it goes on from there."""
+    first, words = first_word[day], signs.size
+    shift = first - first_word[day - 1] if day else words
+    if shift == words:
+        total[:] = 0
+    for w in range(shift):  # signs are those of an offset, again and again
+        enters = first + words - shift + w
+        for j in range(5):
+            to, come = total[j], sums[enters, j]
+            for i in range(_CELLS):
+                to[i] += signs[w] * come[i]
+            if shift < words:
+                gone = sums[first - shift + w, j]
+                for i in range(_CELLS):
+                    to[i] -= signs[w] * gone[i]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _add(work, total):
+    """Sums about rounded means (6, cell) to those with `total` (5, cell), behind the former.
+
+    One flat array with steps known beforehand, so that the loop runs in vectors.
+    """
+    for i in range(_CELLS):
+        n, m = work[i], work[_CELLS + i]
+        c1, c2, c3 = work[2 * _CELLS + i], work[3 * _CELLS + i], work[4 * _CELLS + i]
+        c4 = work[5 * _CELLS + i]
+        m2 = m * m
+        s1 = total[_CELLS + i] + c1 + n * m
+        s2 = total[2 * _CELLS + i] + c2 + 2 * m * c1 + n * m2
+        s3 = total[3 * _CELLS + i] + c3 + 3 * (m * c2 + m2 * c1) + n * m2 * m
+        s4 = total[4 * _CELLS + i] + c4 + 4 * m * (c3 + m2 * c1) + 6 * m2 * c2 + n * m2 * m2
+        n += total[i]
+        m = np.int64(np.rint(s1 / np.float64(max(n, 1))))
+        m2 = m * m
+        work[6 * _CELLS + i] = n
+        work[7 * _CELLS + i] = m
+        work[8 * _CELLS + i] = s1 - n * m
+        work[9 * _CELLS + i] = s2 - 2 * m * s1 + n * m2
+        work[10 * _CELLS + i] = s3 - 3 * (m * s2 - m2 * s1) - n * m2 * m
+        work[11 * _CELLS + i] = s4 - 4 * m * (s3 + m2 * s1) + 6 * m2 * s2 + n * m2 * m2
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _beyond(keys, rows, signs, old, fourth, new):
+    """How often 2^64 a new sum of fourth powers lacks; `fourth` is the old one in full.
+
+    keys (row,) of the cell; rows (word, year) that come or go
+    """
+    about = np.float64(new[1])
+    rough = _moved(old[0], old[1] - about, old[2], old[3], old[4], fourth)
+    for w in range(signs.size):
+        for row in rows[w]:
+            if keys[row] != 0:
+                rough += signs[w] * (np.float64(keys[row]) - MIDDLE - about) ** 4
+    return np.int64(np.rint((rough - new[5]) / _BEYOND))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
