@@ -188,3 +188,29 @@ def test_a_signal(days, state, place):
     assert left_over(place) == ["s.zarr"]
     for name, kept in arrays(state).items():
         np.testing.assert_array_equal(kept, before[name], name)
+
+
+def test_files_of_several_scales(place):
+    """On one lattice that differs from run to run: equal to its rounding."""
+    make_archive(place / "sst", (2001, 2003), 30.0, "era5")
+    path, other = place / "s.nc", place / "other.nc"
+    ks.moments.new(str(place / "sst" / "*200[12]*"), path, baseline=(2001, 2002))
+    ks.moments.update(path, str(place / "sst"), add=[2003], remove=[2001])
+    ks.moments.new(str(place / "sst"), other, baseline=(2002, 2003))
+    assert facts(path).keys is None
+    expected = arrays(other)
+    for name, kept in arrays(path).items():
+        np.testing.assert_allclose(kept, expected[name], rtol=1e-6, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_damage_is_named(days, place, suffix):
+    path = place / f"s{suffix}"
+    ks.moments.new(str(days), path, baseline=(2001, 2002))
+    file = path if suffix == ".nc" else path / "sum2" / "c" / "3" / "0" / "0"
+    content = bytearray(file.read_bytes())
+    half = len(content) // 2
+    content[half : half + 3000] = bytes(3000)[: len(content) - half]
+    file.write_bytes(content)
+    with pytest.raises(ks.Refusal, match=rf"{path}.*(damaged|cannot be read)"):
+        ks.moments.climatology(path)
