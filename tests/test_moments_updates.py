@@ -135,6 +135,8 @@ def test_a_year_needs_the_days_about_it(tmp_path):
     only = sample.days >= FIRST + 366
     with pytest.raises(Refusal, match=r"reach to 5 days .* first 2000-12-27"):
         change(path, daily(part_of(sample, only)), add=[2001])
+    with pytest.raises(Refusal, match="2000 reach to 366 days"):
+        change(path, daily(part_of(sample, sample.days >= FIRST + 731)), [2002], [2000])
     near = sample.days >= FIRST + 366 - 10
     change(path, daily(part_of(sample, near)), add=[2001, 2002, 2003])
     at_once = arrays(new(tmp_path / "other.nc", daily(sample), 2000, 2003))
@@ -164,7 +166,7 @@ def test_a_value_between_the_codes(tmp_path):
     path = new(tmp_path / "s.nc", daily(part_of(sample, sample.days < FIRST + 1096)), 2000, 2001)
     assert facts(path).keys is not None
     values[1200] += np.float32(0.003)
-    with pytest.raises(Refusal, match=r"no multiples of 0\.01"):
+    with pytest.raises(Refusal, match=r"not 0 and 0\.01 times a whole number"):
         change(path, daily(sample_of(values)), add=[2003])
 
 
@@ -217,3 +219,18 @@ def test_years_with_a_gap_are_said(tmp_path):
         found = ks.moments.climatology(path)
     assert found.attrs["baseline_years"] == "2000, 2002-2003"
     assert int(cal.template_length("standard")) == found.sizes["dayofyear"]
+
+
+def test_a_year_without_any_day_in_reach(tmp_path):
+    """It is in the series, so it may come and go, and brings nothing."""
+    sample = sample_of(codes())
+    year = (sample.days > FIRST + 350) & (sample.days < FIRST + 740)
+    archive = daily(part_of(sample, ~year))
+    path = new(tmp_path / "s.nc", archive, 2000, 2000)
+    before = arrays(path)
+    done = update(path, archive, [2001], [], Means())
+    assert any("2001 365" in note for note in done.notes)
+    for name, kept in arrays(path).items():
+        np.testing.assert_array_equal(kept, before[name], name)
+    change(path, archive, remove=[2001])
+    assert facts(path).years == (2000,)

@@ -32,9 +32,10 @@ class Needs:
         self, archive: Archive, request: Request, years_per_word: int,
         windows: Callable[[np.ndarray, np.ndarray], cal.Windows] | None = None,
     ) -> None:  # fmt: skip
-        """windows(axis, order) makes other windows than those of the request."""
+        """windows(axis, order) makes other windows than those of the request, maybe of no day."""
         self.archive, self.request = archive, request
-        _check_baseline(archive, request)
+        if windows is None:
+            _check_baseline(archive, request)
         length = cal.template_length(archive.calendar)
         self.doys = request.doys or tuple(range(1, length + 1))
         self.averaged = days_averaged(self.doys, request.smooth_width, length)
@@ -61,7 +62,8 @@ class Needs:
                 years_per_word,
             )
         )
-        self._check_overlap()
+        if windows is None:
+            self._check_overlap()
         self._first, self._last = self._positions()
         self._place = self._places(length)
 

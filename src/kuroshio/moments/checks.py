@@ -114,7 +114,7 @@ def check_same(
 def no_multiples(keys: Keys) -> Refusal:
     """For values that sums of codes cannot take."""
     return Refusal(
-        f"The data hold values that are no multiples of {keys.scale:g} above {keys.offset:g}, as "
-        "all were when the moments were made: their sums are kept in such steps. Make them anew of "
-        "all the files."
+        f"The data hold values that are not {keys.offset:g} and {keys.scale:g} times a whole "
+        "number from -32767 to 32767, as all were when the moments were made: their sums are kept "
+        "in such steps. Make them anew of all the files."
     )

@@ -119,7 +119,8 @@ def carry_out(
     plan = choose(needs, layout, memory_bytes)
     reader = Reader(needs.archive, task.keys, spans, skip_bad)
     with Crew(threads) as crew:
-        sea = reader.sea(layout.tile_cells, crew.run) if leave_out_land else None
+        look = leave_out_land and needs.archive.pieces
+        sea = reader.sea(layout.tile_cells, crew.run) if look else None
         means = Means(needs, task.keys, reader, crew, spans, progress, plan.loads)
         progress("read", 0, plan.loads)
         with open_output(plan, crew.executor) as output:
