@@ -17,6 +17,8 @@ import kuroshio as ks
 from cli_runs import assert_refused, left_over, run_here, start
 from kept import arrays, facts
 from kuroshio.archive.catalog import open_archive
+from kuroshio.archive.model import Piece
+from kuroshio.archive.read import Reader
 from kuroshio.archive.synthetic import make_archive
 from kuroshio.moments.job import Means, update
 
@@ -74,8 +76,16 @@ def test_the_same_file_as_of_the_files(days, state, place, options):
         assert list(map(len, histories)) == [2, 1]  # of the command before, too
 
 
-def test_an_update_reads_its_own_days_only(days, state):
-    """All other files are gone before it begins."""
+def test_an_update_reads_its_own_days_only(days, state, monkeypatch):
+    """All other files are gone before it begins, and none is looked for to tell land by."""
+    looked_at = []
+    usual = Reader._valid
+
+    def valid(reader: Reader, piece: Piece) -> np.ndarray:
+        looked_at.append(piece.where.path)
+        return usual(reader, piece)
+
+    monkeypatch.setattr(Reader, "_valid", valid)
     archive = open_archive(str(days))
     kept = {}
     for path in days.iterdir():
@@ -88,6 +98,8 @@ def test_an_update_reads_its_own_days_only(days, state):
     finally:
         for path, content in kept.items():
             path.write_bytes(content)
+    assert looked_at
+    assert not {*looked_at} & {*map(str, kept)}
     assert done.plan.pieces == done.plan.loads == 365 + 5 + 366 + 5
     assert facts(state).years == (2002, 2003, 2004)
     other = state.with_name("other.nc")
