@@ -11,9 +11,7 @@ from kuroshio.keys import AFFINE16, Keys
 
 WORDS, YEARS, DAYS, CELLS = 10, 9, 4, 300  # more cells than are taken at once
 KEYS = Keys(AFFINE16, 0.01)
-FIRST_WORD = np.array(
-    [0, 1, 2, 10]
-)  # the last window does not go on from the one before
+FIRST_WORD = np.array([0, 1, 2, 10])  # the last window does not go on from the one before
 
 
 def nothing() -> kept_codes.Kept:
