@@ -45,6 +45,11 @@ def open_climatology(path: str | os.PathLike[str]) -> xr.Dataset:
     absent = [name for name in ("seas", "thresh") if name not in dataset]
     if absent or "dayofyear" not in dataset.coords:
         dataset.close()
+        if "kuroshio_moments" in dataset.attrs:
+            raise Refusal(
+                f"{path} is no climatology, but moments that one is made of, by `kuroshio moments "
+                "climatology`; `kuroshio moments info` shows what it holds."
+            )
         held = ", ".join(map(str, dataset.data_vars)) or "nothing"
         raise Refusal(
             f"{path} is no climatology of kuroshio: it has no "

@@ -4,4 +4,6 @@ A module a command, with SUMMARY, EXAMPLES, `add_arguments(parser)` and `run(arg
 where there are many options. Help must appear at once: what is heavy is imported in `run`.
 """
 
-COMMANDS = {name: name for name in ("climatology", "plan", "info", "plot", "accuracy", "synth")}
+COMMANDS = {
+    name: name for name in ("climatology", "plan", "info", "plot", "moments", "accuracy", "synth")
+}

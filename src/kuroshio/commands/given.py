@@ -34,27 +34,35 @@ def open_source(arguments: argparse.Namespace, bar: Any, account: Any) -> Archiv
 
 
 def request_of(arguments: argparse.Namespace, year_length: int) -> Request:
-    half_width = 5 if arguments.half_width is None else arguments.half_width
-    smooth_width = 31 if arguments.smooth_width is None else arguments.smooth_width
-    if arguments.window is not None:
-        if arguments.window < 1 or arguments.window % 2 == 0:
-            raise Refusal(
-                f"The window of {arguments.window} days has no middle: it must be an odd number of "
-                "days such as 11. Or give --half-width, the days on either side."
-            )
-        half_width = arguments.window // 2
     return Request(
         baseline=tuple(arguments.baseline),
         percentiles=tuple(arguments.percentile),
-        half_width=half_width,
+        half_width=half_width_of(arguments),
         doys=None if arguments.doys is None else parse_doys(arguments.doys, year_length),
-        smooth_width=1 if arguments.no_smooth else smooth_width,
+        smooth_width=smooth_width_of(arguments),
         feb29=arguments.feb29,
         min_valid=arguments.min_valid,
         max_pad=arguments.max_pad,
         extras=tuple(dict.fromkeys(arguments.extra)),
         method=arguments.method,
     )
+
+
+def half_width_of(arguments: argparse.Namespace) -> int:
+    if arguments.window is None:
+        return 5 if arguments.half_width is None else arguments.half_width
+    if arguments.window < 1 or arguments.window % 2 == 0:
+        raise Refusal(
+            f"The window of {arguments.window} days has no middle: it must be an odd number of "
+            "days such as 11. Or give --half-width, the days on either side."
+        )
+    return arguments.window // 2
+
+
+def smooth_width_of(arguments: argparse.Namespace) -> int:
+    if arguments.no_smooth:
+        return 1
+    return 31 if arguments.smooth_width is None else arguments.smooth_width
 
 
 def year_length(archive: Archive) -> int:

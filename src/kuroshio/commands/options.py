@@ -45,6 +45,26 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 def add_request(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to compute")
+    add_years(group)
+    add_statistics(group)
+    group.add_argument(
+        "--max-pad",
+        type=int,
+        default=0,
+        metavar="DAYS",
+        help="fill gaps up to so long in time first (default 0, at most 366)",
+    )
+    group.add_argument(
+        "--method",
+        default="exact",
+        choices=("exact", "moments"),
+        help="of the percentiles: exact (default), or estimated from mean, standard deviation, "
+        "skewness and kurtosis",
+    )
+
+
+def add_years(group: argparse._ArgumentGroup) -> None:
+    """Which years are pooled, in which windows."""
     group.add_argument(
         "--baseline",
         type=int,
@@ -52,14 +72,6 @@ def add_request(parser: argparse.ArgumentParser) -> None:
         default=(1991, 2020),
         metavar=("FIRST", "LAST"),
         help="years, both included (default 1991 2020)",
-    )
-    group.add_argument(
-        "--percentile",
-        type=_percent,
-        nargs="+",
-        default=[90.0],
-        metavar="P",
-        help="0 to 100, in percent: 90 and not 0.9 (default 90)",
     )
     # No defaults here: argparse takes a value equal to the default for one that was not given.
     width = group.add_mutually_exclusive_group()
@@ -71,6 +83,18 @@ def add_request(parser: argparse.ArgumentParser) -> None:
     )
     width.add_argument(
         "--window", type=int, metavar="DAYS", help="the same as a whole window, odd (11)"
+    )
+
+
+def add_statistics(group: argparse._ArgumentGroup) -> None:
+    """What is made of the pools."""
+    group.add_argument(
+        "--percentile",
+        type=_percent,
+        nargs="+",
+        default=[90.0],
+        metavar="P",
+        help="0 to 100, in percent: 90 and not 0.9 (default 90)",
     )
     group.add_argument(
         "--doys",
@@ -102,37 +126,17 @@ def add_request(parser: argparse.ArgumentParser) -> None:
         help="least share of a pool's days that must be valid, else missing (default 0)",
     )
     group.add_argument(
-        "--max-pad",
-        type=int,
-        default=0,
-        metavar="DAYS",
-        help="fill gaps up to so long in time first (default 0, at most 366)",
-    )
-    group.add_argument(
         "--extra",
         nargs="+",
         default=[],
         choices=("count", "std", "skewness", "kurtosis"),
         help="further statistics of the pool (all days of the window in all years)",
     )
-    group.add_argument(
-        "--method",
-        default="exact",
-        choices=("exact", "moments"),
-        help="of the percentiles: exact (default), or estimated from mean, standard deviation, "
-        "skewness and kurtosis",
-    )
 
 
 def add_means(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("means")
-    group.add_argument(
-        "--memory",
-        type=_size,
-        metavar="SIZE",
-        help="what may be used, such as 4G (default: half of what is free)",
-    )
-    group.add_argument("--threads", type=int, metavar="N", help="default: all processors")
+    add_memory_and_threads(group)
     group.add_argument(
         "--device",
         type=_device,
@@ -147,6 +151,16 @@ def add_means(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="host memory from which a GPU copies, at most, such as 2G (default: 512 MiB)",
     )
+
+
+def add_memory_and_threads(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--memory",
+        type=_size,
+        metavar="SIZE",
+        help="what may be used, such as 4G (default: half of what is free)",
+    )
+    group.add_argument("--threads", type=int, metavar="N", help="default: all processors")
 
 
 def _selection(text: str) -> tuple[str, int]:

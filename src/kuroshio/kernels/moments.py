@@ -90,7 +90,7 @@ def _of_values(
     used, compact = np.unique(word_rows, return_inverse=True)
     parts = np.empty((5, word_rows.shape[0], stop - start))
     found = np.empty((first_word.size, 5, stop - start))
-    _word_moments(keys.values(buffer[used, start:stop]), compact.reshape(word_rows.shape), parts)
+    word_moments(keys.values(buffer[used, start:stop]), compact.reshape(word_rows.shape), parts)
     _window_moments(parts, first_word, words, found)
     return found
 
@@ -128,7 +128,7 @@ def statistics(found, scale, offset, least, reference, estimate, out):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _word_moments(values, word_rows, parts):
+def word_moments(values, word_rows, parts):
     """parts (5, word, cell): count, mean and sums of 2nd to 4th powers of departures from it.
 
     values (row, cell) with NaN missing. Taken about a value of the word itself, so that equal
@@ -158,6 +158,24 @@ def _word_moments(values, word_rows, parts):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def merged(n, mean, m2, m3, m4, k, mean_k, p2, p3, p4):
+    """Count, mean and central sums of n and k > 0 values together, from those of each."""
+    both = n + k
+    delta = mean_k - mean if n else 0.0
+    share = delta / both
+    m4 += (
+        p4
+        + delta * share**3 * n * k * (n * n - n * k + k * k)
+        + 6.0 * share**2 * (n * n * p2 + k * k * m2)
+        + 4.0 * share * (n * p3 - k * m3)
+    )
+    m3 += p3 + delta * share**2 * n * k * (n - k) + 3.0 * share * (n * p2 - k * m2)
+    m2 += p2 + delta * share * n * k
+    mean = mean + share * k if n else mean_k
+    return both, mean, m2, m3, m4
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _window_moments(parts, first_word, words, found):
     for d in range(first_word.size):
         for i in range(parts.shape[2]):
@@ -166,19 +184,9 @@ def _window_moments(parts, first_word, words, found):
                 k = parts[0, w, i]
                 if k == 0:
                     continue
-                p2, p3, p4 = parts[2, w, i], parts[3, w, i], parts[4, w, i]
-                both = n + k
-                delta = parts[1, w, i] - mean if n else 0.0
-                share = delta / both
-                m4 += (
-                    p4
-                    + delta * share**3 * n * k * (n * n - n * k + k * k)
-                    + 6.0 * share**2 * (n * n * p2 + k * k * m2)
-                    + 4.0 * share * (n * p3 - k * m3)
-                )
-                m3 += p3 + delta * share**2 * n * k * (n - k) + 3.0 * share * (n * p2 - k * m2)
-                m2 += p2 + delta * share * n * k
-                mean = mean + share * k if n else parts[1, w, i]
-                n = both
+                n, mean, m2, m3, m4 = merged(
+                    n, mean, m2, m3, m4,
+                    k, parts[1, w, i], parts[2, w, i], parts[3, w, i], parts[4, w, i],
+                )  # fmt: skip
             found[d, 0, i], found[d, 1, i] = n, mean
             found[d, 2, i], found[d, 3, i], found[d, 4, i] = m2, m3, m4

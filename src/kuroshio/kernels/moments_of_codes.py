@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 MIDDLE = 1 << 15
-_NEAR = np.sqrt(2.0**63)  # of a sum of squares
+NEAR = np.sqrt(2.0**63)  # of a sum of squares
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -69,14 +69,22 @@ def central(sums, out, far):
         c3 = s3 - 3 * m * s2 + 3 * m2 * s1 - n * m2 * m
         c4 = s4 - 4 * m * s3 + 6 * m2 * s2 - 4 * m2 * m * s1 + n * m2 * m2
         rest = c1 / values  # half a key at most
-        square = rest * rest
         out[0, i], out[1, i] = n, m + rest
-        out[2, i] = c2 - values * square
-        out[3, i] = c3 - 3.0 * rest * c2 + 2.0 * values * square * rest
-        out[4, i] = c4 - 4.0 * rest * c3 + 6.0 * square * c2 - 3.0 * values * square * square
-        far[i] = c2 >= _NEAR
+        out[2, i], out[3, i], out[4, i] = about_mean(values, rest, c2, c3, c4)
+        far[i] = c2 >= NEAR
         any_far |= far[i]
     return any_far
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def about_mean(values, rest, c2, c3, c4):
+    """Sums of 2nd to 4th powers about the mean, from those about the mean less `rest`."""
+    square = rest * rest
+    return (
+        c2 - values * square,
+        c3 - 3.0 * rest * c2 + 2.0 * values * square * rest,
+        c4 - 4.0 * rest * c3 + 6.0 * square * c2 - 3.0 * values * square * square,
+    )
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
