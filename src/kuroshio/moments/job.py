@@ -220,9 +220,10 @@ class _Change:
                 ) from error
             finally:
                 close_files()
-        seconds = perf_counter() - start
+        account = self.means.account
+        indexing_s = account.seconds.get("index", 0.0) / account.threads
         return Done(
-            self.state, self.means.account, seconds, changed.plan,
+            self.state, account, perf_counter() - start + indexing_s, changed.plan,
             [*archive.skipped, *changed.skipped], [*notes, *filter(None, [self.tight])],
         )  # fmt: skip
 
