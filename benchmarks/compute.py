@@ -27,9 +27,9 @@ import peers
 
 from kuroshio import pipeline
 from kuroshio.account import Account
-from kuroshio.api import _Memory
 from kuroshio.archive.describe import describe, package_version
 from kuroshio.archive.model import Archive, ArraySlice, Grid, Packing, Piece
+from kuroshio.memory_output import MemoryOutput
 from kuroshio.request import Request
 
 BAR_SIDE = 32  # cells on a side for NumPy
@@ -115,7 +115,7 @@ def engine(archive: Archive, threads: int) -> tuple[float, float, np.ndarray]:
     """Seconds of the whole, of the windows alone (a thread's share), and the thresholds."""
     request = Request(peers.YEARS, smooth_width=1)
     account = Account(threads=threads)
-    memory = _Memory(describe(archive, request, tuple(range(1, 367))))
+    memory = MemoryOutput(describe(archive, request, tuple(range(1, 367))))
     begin = time.perf_counter()
     pipeline.run(
         archive, request, lambda *_: nullcontext(memory), memory_bytes=8 << 30, threads=threads,

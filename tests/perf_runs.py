@@ -1,16 +1,12 @@
-"""`kuroshio perf` in this process, with those of its commands that are there; a clock to script."""
+"""`kuroshio perf` in this process; a clock to script."""
 
 from __future__ import annotations
 
-import argparse
-from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from unittest import mock
 
 from cli_runs import Result, run_here
 from kuroshio import perf
-from kuroshio.perf import command_line
 from kuroshio.perf.bench_case import measure
 from kuroshio.perf.bench_effort import Effort
 from kuroshio.perf.bench_subject import Subject
@@ -74,22 +70,7 @@ NUMBER = 7
 
 def run_perf(*arguments: object) -> Result:
     """main() with `perf ...`, its streams caught."""
-    there = {
-        name: module
-        for name, module in command_line.COMMANDS.items()
-        if find_spec(f"kuroshio.perf.{module}")
-    }
-
-    def parser() -> argparse.ArgumentParser:
-        own = argparse.ArgumentParser("kuroshio")
-        command_line.add(own.add_subparsers(required=True, metavar="COMMAND"))
-        return own
-
-    with (
-        mock.patch.object(command_line, "COMMANDS", there),
-        mock.patch("kuroshio.cli.build_parser", parser),
-    ):
-        return run_here("perf", *arguments)
+    return run_here("perf", *arguments)
 
 
 def write_cases(folder: Path, name: str) -> Path:

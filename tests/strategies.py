@@ -154,10 +154,12 @@ def requests(
         end = draw(st.integers(begin, last + beyond))
     usual = st.sampled_from((0.0, 10.0, 50.0, 90.0, 99.0, 100.0))
     fine = st.integers(0, 100_000).map(lambda thousandths: thousandths / 1000)
+    method = draw(st.sampled_from(("exact", "exact", "moments")))
+    percentile = (usual | fine).filter(lambda p: method == "exact" or 0 < p < 100)
     length = cal.template_length(sample.calendar)
     return Request(
         baseline=(begin, end),
-        percentiles=tuple(draw(st.lists(usual | fine, min_size=1, max_size=3, unique=True))),
+        percentiles=tuple(draw(st.lists(percentile, min_size=1, max_size=3, unique=True))),
         half_width=half_width,
         doys=draw(st.none() | _doys(length)),
         smooth_width=draw(st.sampled_from((1, 3, 31, 61))),
@@ -165,6 +167,7 @@ def requests(
         min_valid=draw(st.sampled_from((0.0, 0.5, 0.8, 1.0)) | st.floats(0, 1, width=16)),
         max_pad=draw(st.sampled_from((0, 0, 1, 2, 7, 366))),
         extras=tuple(draw(st.lists(st.sampled_from(EXTRAS), unique=True))),
+        method=method,
     )
 
 
@@ -182,6 +185,7 @@ def oracle(sample: Sample, request: Request) -> dict[str, np.ndarray]:
         min_valid=request.min_valid,
         max_pad=request.max_pad,
         doys=request.doys,
+        method=request.method,
     )
 
 

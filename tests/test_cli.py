@@ -17,7 +17,7 @@ import xarray as xr
 
 from archive_files import write_oisst
 from cli_runs import assert_refused, left_over, run, run_here, start
-from kuroshio import commands
+from kuroshio.commands.given import few
 from kuroshio.messages import printable
 
 BASELINE = ("--baseline", "2001", "2002")
@@ -351,10 +351,10 @@ def test_synth_where_it_cannot_write(tmp_path, monkeypatch):
 def test_thousands_of_sources_are_not_all_named_in_the_output():
     names = [f"a/{i}.nc" for i in range(10_000)]
     command = ["climatology", *names, "-o", "clim.nc"]
-    short = commands._few(command, names)
+    short = few(command, names)
     assert short == ["climatology", "a/0.nc", "(9,998 more)", "a/9999.nc", "-o", "clim.nc"]
-    assert commands._few(command[:6], names[:5]) == command[:6]
-    assert commands._few(["something", "else"], names) == ["something", "else"]
+    assert few(command[:6], names[:5]) == command[:6]
+    assert few(["something", "else"], names) == ["something", "else"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="There is no /dev/full here.")

@@ -250,12 +250,12 @@ def test_after_an_interrupt(gpu, device, season, output, attempts, pinned_bytes,
 # -- a process that a signal ends ------------------------------------------------------------------
 
 SAYS_SO = """
-from kuroshio import commands
-climatology = commands.climatology
+from kuroshio.commands import climatology
+run = climatology.run
 def say_so(arguments):
     print("begun", flush=True)
-    climatology(arguments)
-commands.climatology = say_so
+    run(arguments)
+climatology.run = say_so
 """
 EMULATED = """
 from emulator import EmulatedGpu

@@ -42,7 +42,7 @@ PROGRAMS: dict[str, Program] = {
     "lists moved": lists(True, True),
     **{f"planes of {name}": planes(kind, KEY_BITS[kind], False) for name, kind in KINDS.items()},
     **{f"rows of {name}": programs.rows_program(kind) for name, kind in KINDS.items()},
-    **{f"moments of {name}": programs.moments_program(k, 11, 30) for name, k in KINDS.items()},
+    **{f"moments of {name}": programs.moments_program(k, 11, 30, 2) for name, k in KINDS.items()},
 }
 
 # By the beginning of a program's name: the most registers that a thread may take, and where none

@@ -43,7 +43,7 @@ def test_a_device_equals_the_oracle_and_the_processor(gpu, data):
         with pytest.raises(Refusal):
             compute(archive, request)
         return
-    compare(found, strategies.oracle(sample, request), sample, request.extras)
+    compare(found, strategies.oracle(sample, request), sample, request)
     same = compute(archive, request)
     for name in ("seas", "thresh", *(n for n in request.extras if n == "count")):
         np.testing.assert_array_equal(found[name], same[name], name)

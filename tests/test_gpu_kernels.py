@@ -11,6 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kernel_runs import DIRTY, Case, by_numpy, case_of, download, finish, on_device
+from kuroshio.cornish_fisher import coefficients
 from kuroshio.engines.gpu_inflation import SUMMERS
 from kuroshio.kernels import fill, moments, smooth
 from kuroshio.kernels.gpu import programs, windows
@@ -339,14 +340,19 @@ def test_moments(gpu, data):
     wanted = data.draw(st.permutations(["std", "skewness", "kurtosis", "count"]))
     wanted = tuple(wanted[: data.draw(st.integers(1, 4))])
     case = data.draw(cases(KEYS[kind], words, years, (1.0,)))
-    case.job = replace(case.job, extras=wanted)
+    estimated = data.draw(st.booleans())
+    quantiles = tuple(data.draw(st.lists(st.floats(0.01, 0.99), min_size=1, max_size=2)))
+    case.job = replace(case.job, quantiles=quantiles, extras=wanted, by_moments=estimated)
     found = on_device(gpu, case, slice_cells=data.draw(st.sampled_from((0, 50))))
     expected = moments.of_windows(
-        KEYS[kind], case.rows, case.word_rows, case.first_word, words, case.least
-    )
-    for i, name in enumerate(wanted):
-        if name != "count":
-            same = expected[moments.STATISTICS.index(name)]
-            np.testing.assert_allclose(found[2 + i], same, rtol=1e-6, atol=1e-6, err_msg=name)
-    plain = [0, 1, *(2 + i for i, name in enumerate(wanted) if name == "count")]
+        KEYS[kind], case.rows, slice(0, case.job.cells), case.word_rows, case.first_word, words,
+        case.least, case.reference, coefficients(quantiles if estimated else ()),
+    )  # fmt: skip
+    given = moments.places(case.job.names, len(quantiles) if estimated else 0)
+    for at, row in given:
+        np.testing.assert_allclose(
+            found[at], expected[row], rtol=1e-6, atol=1e-5, err_msg=str(case.job.names[at])
+        )
+    plain = [at for at in range(len(found)) if at not in dict(given)]
+    assert bool(plain) != estimated
     np.testing.assert_array_equal(found[plain], by_numpy(case)[plain])

@@ -7,7 +7,8 @@
     smooth    a running mean over days of year                          kernels.smooth
     write     one CF file, compressed in threads, named when complete   archive.write
 
-`climatology` does it all; `open_archive` says what there is; on the command line `kuroshio --help`.
+`climatology` does it all; `moments` keeps what years can be added to and taken from; `open_archive`
+says what there is; on the command line `kuroshio --help`.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 from .errors import Refusal
 
 if TYPE_CHECKING:
+    from . import moments
     from .api import climatology
     from .archive.catalog import open_archive
 
-__all__ = ["Refusal", "climatology", "open_archive"]
+__all__ = ["Refusal", "climatology", "moments", "open_archive"]
 
 
 if Path(sys.argv[0] if sys.argv else "").stem not in ("kuroshio", "-m"):
@@ -40,4 +42,8 @@ def __getattr__(name: str) -> Any:
         from .archive.catalog import open_archive
 
         return open_archive
+    if name == "moments":
+        from importlib import import_module
+
+        return import_module("kuroshio.moments")
     raise AttributeError(f"module 'kuroshio' has no attribute {name!r}")

@@ -21,6 +21,15 @@ from .archive.model import Archive
 from .archive.plan import Plan
 from .archive.sizes import size_text
 from .archive.write import check_output, choose_cell_chunks, open_output, space_warning
+from .arguments import (
+    baseline_years,
+    days_of_year,
+    extra_names,
+    is_several,
+    name_of,
+    number,
+    whole,
+)
 from .device.cpu import available_memory_bytes, available_threads
 from .device.names import check_device
 from .engines.choose import Choice, start_device
@@ -28,7 +37,7 @@ from .engines.protocol import Report
 from .errors import Refusal
 from .keys import Keys
 from .memory_output import MemoryOutput
-from .request import Request, check_doys, parse_doys
+from .request import Request
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -49,6 +58,7 @@ def climatology(
     min_valid: float = 0.0,
     max_pad: int = 0,
     extras: Sequence[str] = (),
+    method: str = "exact",
     variable: str | None = None,
     select: dict[str, int] | None = None,
     duplicates: str = "error",
@@ -60,7 +70,7 @@ def climatology(
     device: str = "auto",
     pinned_memory_bytes: int | None = None,
 ) -> xr.Dataset:
-    """Climatological mean and percentile thresholds of every cell and day of year, exactly.
+    """Climatological mean and percentile thresholds of every cell and day of year.
 
     For each day of year the values of all baseline years within `half_width` calendar days are
     pooled; `seas` is their mean and `thresh` their percentile, linear between order statistics
@@ -82,6 +92,8 @@ def climatology(
     min_valid : least valid share of a pool, 0 to 1, below which the result is NaN
     max_pad : longest gap in days filled by linear interpolation in time first
     extras : any of 'count', 'std', 'skewness', 'kurtosis', of the unsmoothed pool
+    method : 'exact': percentiles are order statistics; 'moments': they are estimated from mean,
+        standard deviation, skewness and kurtosis (Cornish and Fisher 1938)
     variable, select, duplicates, skip_bad : see `kuroshio.open_archive`
     output : a .nc or .zarr path: the result is written there and opened lazily; None: in memory
     overwrite : replace an existing output
@@ -108,17 +120,18 @@ def climatology(
 
     import xarray as xr
 
-    percentiles = percentile if _is_several(percentile) else (percentile,)
+    percentiles = percentile if is_several(percentile) else (percentile,)
     request = Request(
-        baseline=_baseline(baseline),
-        percentiles=tuple(_number("percentile", p) for p in percentiles),  # type: ignore[union-attr]
-        half_width=_whole("half_width", half_width),
-        doys=_doys(doys),
-        smooth_width=_whole("smooth_width", smooth_width),
+        baseline=baseline_years(baseline),
+        percentiles=tuple(number("percentile", p) for p in percentiles),  # type: ignore[union-attr]
+        half_width=whole("half_width", half_width),
+        doys=days_of_year(doys),
+        smooth_width=whole("smooth_width", smooth_width),
         feb29=feb29,
-        min_valid=_number("min_valid", min_valid),
-        max_pad=_whole("max_pad", max_pad),
-        extras=_extras(extras),
+        min_valid=number("min_valid", min_valid),
+        max_pad=whole("max_pad", max_pad),
+        extras=extra_names(extras),
+        method=method,
     )
     if not (output is None or isinstance(output, (str, PathLike))):
         raise Refusal(f"output is {output!r}; it must be a path such as 'clim.nc', or None.")
@@ -126,12 +139,12 @@ def climatology(
         request,
         output=output,
         overwrite=overwrite,
-        memory_bytes=None if memory_bytes is None else int(_number("memory_bytes", memory_bytes)),
-        threads=None if threads is None else _whole("threads", threads),
+        memory_bytes=None if memory_bytes is None else int(number("memory_bytes", memory_bytes)),
+        threads=None if threads is None else whole("threads", threads),
         device=device,
         pinned_memory_bytes=None
         if pinned_memory_bytes is None
-        else int(_number("pinned_memory_bytes", pinned_memory_bytes)),
+        else int(number("pinned_memory_bytes", pinned_memory_bytes)),
         skip_bad=skip_bad,
     )
     job.check()
@@ -139,12 +152,12 @@ def climatology(
     archive = open_archive(
         source, variable=variable, select=select, duplicates=duplicates, skip_bad=skip_bad
     )
-    done = job.run(archive, sources=_name_of(source))
+    done = job.run(archive, sources=name_of(source))
     for message in [*archive.notes, *done.warnings, *(f"Skipped {s}" for s in done.skipped)]:
         warnings.warn(message, stacklevel=2)
     if output is not None:
         return xr.open_dataset(output, engine="zarr" if str(output).endswith(".zarr") else None)
-    return _dataset(done.schema, done.fields)
+    return dataset_of(done.schema, done.fields)
 
 
 @dataclass
@@ -282,7 +295,7 @@ class Job:
             shape = archive.grid.shape
             chunks = list(choose_cell_chunks(shape))
             if plan.blocks > 1:  # chunks must not straddle blocks
-                chunks[0] = _divisor(plan.block_rows, chunks[0])
+                chunks[0] = divisor(plan.block_rows, chunks[0])
             tight = space_warning(self.output, schema)
             warnings[:] = [tight] if tight else []  # a run may open its output anew
             return open_output(
@@ -327,7 +340,7 @@ def _same_file(archive: Archive, path: str) -> Iterator[str]:
                 yield source
 
 
-def _dataset(schema: Schema, fields: dict[str, np.ndarray]) -> xr.Dataset:
+def dataset_of(schema: Schema, fields: dict[str, np.ndarray]) -> xr.Dataset:
     import xarray as xr
 
     coords = {n: (f.dims, f.values, dict(f.attrs)) for n, f in schema.coords.items()}
@@ -341,55 +354,6 @@ def _dataset(schema: Schema, fields: dict[str, np.ndarray]) -> xr.Dataset:
     return xr.Dataset(data, coords, schema.attrs)
 
 
-def _doys(doys: Sequence[int] | str | None) -> tuple[int, ...] | None:
-    """Days of year as numbers or as the command line writes them: '153:244'."""
-    if doys is None:
-        return None
-    if isinstance(doys, str):
-        return parse_doys(doys, 366)
-    if not _is_several(doys):
-        raise Refusal(
-            f"doys is {doys!r}; it must be a list such as range(153, 245), or the text '153:244'."
-        )
-    return check_doys([_whole("doys", d) for d in doys], 366)
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise Refusal(f"{name} is {value!r}; it must be a whole number, such as 5.")
-    return int(value)
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") or np.ndim(value):
-        raise Refusal(f"{name} is {value!r}; it must be a number.")
-    return float(value)
-
-
-def _is_several(given: Any) -> bool:
-    return hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and np.ndim(given) > 0
-
-
-def _baseline(given: Any) -> tuple[int, int]:
-    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != 2:
-        raise Refusal(f"The baseline is {given!r}; it must be two years such as (1991, 2020).")
-    return _whole("The baseline's first year", given[0]), _whole("The baseline's last", given[1])
-
-
-def _extras(given: Any) -> tuple[str, ...]:
-    if not _is_several(given):
-        raise Refusal(f"extras is {given!r}; it must be a list such as ['count', 'std'].")
-    return tuple(given)
-
-
-def _name_of(source: Any) -> str:
-    if isinstance(source, (str, PathLike)):
-        return str(source)
-    if isinstance(source, (list, tuple)) and all(isinstance(s, (str, PathLike)) for s in source):
-        return f"{source[0]} and {len(source) - 1} more" if len(source) > 1 else str(source[0])
-    return f"an xarray {type(source).__name__}"
-
-
-def _divisor(number: int, most: int) -> int:
+def divisor(number: int, most: int) -> int:
     """The largest divisor of `number` that is at most `most`."""
     return max(d for d in range(1, min(number, most) + 1) if number % d == 0)

@@ -47,6 +47,11 @@ class Keys:
         return self.kind in (AFFINE16, AFFINE32)
 
     @property
+    def exact_sums(self) -> bool:
+        """Whether sums of powers are kept as integers (kernels.kept_codes)."""
+        return self.kind == AFFINE16
+
+    @property
     def half(self) -> int:
         """The key of code 0."""
         return 1 << (self.bits - 1)

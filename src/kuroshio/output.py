@@ -45,6 +45,11 @@ def open_climatology(path: str | os.PathLike[str]) -> xr.Dataset:
     absent = [name for name in ("seas", "thresh") if name not in dataset]
     if absent or "dayofyear" not in dataset.coords:
         dataset.close()
+        if "kuroshio_moments" in dataset.attrs:
+            raise Refusal(
+                f"{path} is no climatology, but moments that one is made of, by `kuroshio moments "
+                "climatology`; `kuroshio moments info` shows what it holds."
+            )
         held = ", ".join(map(str, dataset.data_vars)) or "nothing"
         raise Refusal(
             f"{path} is no climatology of kuroshio: it has no "
@@ -52,6 +57,20 @@ def open_climatology(path: str | os.PathLike[str]) -> xr.Dataset:
             "Make one with `kuroshio climatology`."
         )
     return dataset
+
+
+def with_one_percentile(dataset: xr.Dataset, percentile: float | None) -> xr.Dataset:
+    """Of several thresholds one: that asked for, or 90 if held, or the highest."""
+    held = np.atleast_1d(dataset.percentile.values)
+    wanted = percentile if percentile is not None else (90.0 if 90.0 in held else held.max())
+    if wanted not in held:
+        raise Refusal(
+            f"The percentile {wanted:g} is not in the file, which holds "
+            f"{', '.join(f'{p:g}' for p in held)}."
+        )
+    if "percentile" not in dataset.dims:
+        return dataset
+    return dataset.isel(percentile=int(np.flatnonzero(held == wanted)[0]))
 
 
 def cell_dims(dataset: xr.Dataset) -> tuple[str, ...]:

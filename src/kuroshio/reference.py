@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
 
@@ -29,6 +30,7 @@ def climatology(
     min_valid: float = 0.0,
     max_pad: int = 0,
     doys: Sequence[int] | None = None,
+    method: str = "exact",
 ) -> dict[str, np.ndarray]:
     """Mean, percentiles and moments of a sliding window, for each day of year and cell.
 
@@ -50,6 +52,7 @@ def climatology(
     min_valid : share of the pool, 0 to 1, below which every result but `count` is NaN
     max_pad : longest run of missing days that is filled by interpolation before all else
     doys : days of year to return; None: all of the template year. Smoothing always sees them all.
+    method : 'exact' or 'moments': how percentiles come about, see `statistics_of`
 
     Returns
     -------
@@ -72,7 +75,7 @@ def climatology(
         members = pool_of(doy, first, len(series), calendar, baseline, half_width)
         pools = series[members]  # (pool, *cell)
         for cell in np.ndindex(*cells):
-            result = statistics_of(pools[(slice(None), *cell)], percentiles, min_valid)
+            result = statistics_of(pools[(slice(None), *cell)], percentiles, min_valid, method)
             for name in _STATISTICS:
                 daily[name][(doy - 1, *cell)] = result[name]
             thresh[(slice(None), doy - 1, *cell)] = result["thresh"]
@@ -147,7 +150,7 @@ def pool_of(
 
 
 def statistics_of(
-    pool: np.ndarray, percentiles: Sequence[float], min_valid: float
+    pool: np.ndarray, percentiles: Sequence[float], min_valid: float, method: str = "exact"
 ) -> dict[str, float | np.ndarray]:
     """The statistics of one pool of one cell, before 29 February and smoothing.
 
@@ -157,6 +160,8 @@ def statistics_of(
     of the n valid values (Hyndman and Fan type 7). All but `count` is NaN for a pool without a
     valid value, and where valid / n is below `min_valid`. Where all values are equal, the mean
     is that value, `std` is 0, and `skewness` and `kurtosis` are NaN, being 0 / 0.
+
+    With method 'moments' percentiles are those of `estimated`, and of equal values that value.
     """
     x = pool[~np.isnan(pool)]
     result: dict[str, float | np.ndarray] = dict.fromkeys(_STATISTICS, np.nan)
@@ -174,7 +179,26 @@ def statistics_of(
     result["std"] = np.sqrt(variance)
     result["skewness"] = np.mean((x - mean) ** 3) / variance**1.5
     result["kurtosis"] = np.mean((x - mean) ** 4) / variance**2 - 3
+    if method == "moments":
+        four = [float(result[name]) for name in ("seas", "std", "skewness", "kurtosis")]
+        result["thresh"] = np.array([estimated(p, *four) for p in percentiles])
     return result
+
+
+def estimated(
+    percentile: float, mean: float, std: float, skewness: float, kurtosis: float
+) -> float:
+    """A percentile from moments, by the expansion of Cornish and Fisher (1938).
+
+    `kurtosis` is excess kurtosis; a normal distribution has 0 of both.
+    """
+    z = NormalDist().inv_cdf(percentile / 100)
+    return mean + std * (
+        z
+        + (z**2 - 1) * skewness / 6
+        + (z**3 - 3 * z) * kurtosis / 24
+        - (2 * z**3 - 5 * z) * skewness**2 / 36
+    )
 
 
 def set_leap_day(daily: dict[str, np.ndarray], thresh: np.ndarray) -> None:

@@ -10,6 +10,7 @@ from .errors import Refusal
 
 EXTRAS = ("count", "std", "skewness", "kurtosis")
 FEB29 = ("mean", "pool")
+METHODS = ("exact", "moments")
 LONGEST_HALF_WIDTH = 179  # beyond it a 360-day year's window would meet the next year's
 LONGEST_PAD = 366  # a line across more than a year says nothing of its days
 SHORT_BASELINE_YEARS = 10
@@ -28,6 +29,8 @@ class Request:
     min_valid     least share (0 to 1) of a pool that must be valid, else the result is missing
     max_pad       gaps of at most so many days are filled by linear interpolation in time first
     extras        further statistics of the unsmoothed pool, of EXTRAS
+    method        of percentiles: 'exact', order statistics; 'moments', estimates from mean,
+                  standard deviation, skewness and kurtosis (cornish_fisher.py)
     """
 
     baseline: tuple[int, int] = (1991, 2020)
@@ -39,6 +42,7 @@ class Request:
     min_valid: float = 0.0
     max_pad: int = 0
     extras: tuple[str, ...] = ()
+    method: str = "exact"
 
     def __post_init__(self) -> None:
         first, last = self.baseline
@@ -55,6 +59,13 @@ class Request:
                     f"The percentile {p:g} is outside 0 to 100. "
                     "Give percents, not fractions: 90, not 0.9."
                 )
+        if self.method not in METHODS:
+            raise Refusal(f"The method is {self.method!r}; it must be one of {', '.join(METHODS)}.")
+        if self.method == "moments" and {0, 100} & set(self.percentiles):
+            raise Refusal(
+                "Moments tell nothing of the least and the largest value: with method 'moments' "
+                "percentiles lie between 0 and 100, both excluded."
+            )
         if len(set(self.percentiles)) < len(self.percentiles):
             listed = " ".join(f"{p:g}" for p in self.percentiles)
             raise Refusal(f"A percentile is given twice in {listed}. Give each once.")

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from . import calendar as cal
-from .account import peak_memory_bytes
+from .account import Account, peak_memory_bytes
 from .console import Output
 from .engines.worth import Task, gpu_saves_s
 from .keys import AFFINE16, AFFINE32, FLOAT32, YEARS_PER_WORD, Keys
@@ -30,6 +30,7 @@ _KEYS = {
 
 # What the facts of a plan are called on a terminal, where the name in JSON does not say.
 _LABELS = {
+    "method": "method of the percentiles",
     "pieces_to_read": "pieces (files or chunks) to read",
     "read_amplification": "each piece is read",
     "decoded_gb": "data once inflated",
@@ -54,23 +55,7 @@ def show_account(output: Any, done: Done) -> None:
         console.say(done.choice.line)
     if sharing := _sharing(done.choice, done.plan):
         console.say(sharing)
-    table = Table()
-    for name, justify in (
-        ("stage", "left"),
-        ("thread s", "right"),
-        ("share", "right"),
-        ("GB/s a thread", "right"),
-    ):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for row in done.account.rows(done.seconds):
-        rate = row["gb_per_s"]
-        table.add_row(
-            row["what"],
-            f"{row['thread_seconds']:.1f}",
-            f"{row['share']:.0%}",
-            "" if rate is None or row["stage"] in ("compute", "smooth") else f"{rate:.2f}",
-        )
-    console.print(table)
+    console.print(_stages(done.account, done.seconds))
     device = done.device_rows
     if device:
         console.print(_device_table(device))
@@ -88,6 +73,35 @@ def show_account(output: Any, done: Done) -> None:
     )
 
 
+def show_stages(output: Any, seconds: float, account: Account) -> None:
+    """Where the time of a run went that was the processor's alone."""
+    console = Output()
+    threads = "1 thread" if account.threads == 1 else f"{account.threads} threads"
+    console.say(f"{output}: {seconds:.1f} s, {threads}")
+    console.print(_stages(account, seconds))
+    console.say(f"This run was bound by {account.bound(seconds)}.")
+
+
+def _stages(account: Account, seconds: float) -> Table:
+    table = Table()
+    for name, justify in (
+        ("stage", "left"),
+        ("thread s", "right"),
+        ("share", "right"),
+        ("GB/s a thread", "right"),
+    ):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for row in account.rows(seconds):
+        rate = row["gb_per_s"]
+        table.add_row(
+            row["what"],
+            f"{row['thread_seconds']:.1f}",
+            f"{row['share']:.0%}",
+            "" if rate is None or row["stage"] in ("compute", "smooth") else f"{rate:.2f}",
+        )
+    return table
+
+
 def plan_facts(
     archive: Archive, job: Job, keys: Keys, plan: Plan, choice: Choice
 ) -> dict[str, Any]:
@@ -102,6 +116,7 @@ def plan_facts(
         "cells": cells,
         "calendar": archive.calendar,
         "baseline": list(job.request.baseline),
+        "method": job.request.method,
         "first_day": cal.iso_date(archive.calendar, int(archive.days[0])),
         "last_day": cal.iso_date(archive.calendar, int(archive.days[-1])),
         "days_in_archive": int(archive.days.size),

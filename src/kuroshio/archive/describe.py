@@ -24,6 +24,10 @@ ESTIMATOR = (
     "linear interpolation between order statistics at (n - 1) * p / 100, counted from 0 "
     "(Hyndman and Fan 1996, type 7)"
 )
+ESTIMATED = (
+    "expansion from mean, standard deviation, skewness and kurtosis of the pool (Cornish and "
+    "Fisher 1938): no order statistic"
+)
 OUR_NAMES = ("dayofyear", "month", "day_of_month", "percentile", "seas", "thresh")
 TEMPERATURE_UNITS = {
     "k", "kelvin", "degk", "deg_k", "degree_k", "degrees_k", "degrees_kelvin",
@@ -98,8 +102,8 @@ def describe(
                 f"The grid has a dimension or coordinate called {name!r}, which is the name of "
                 "something in the output. Rename it in the input."
             )
-    coords = {**_calendar_coords(archive.calendar, doys), **_percentile_coord(request)}
-    coords |= {name: _cleaned(field) for name, field in grid.coords.items()}
+    coords = {**calendar_coords(archive.calendar, doys), **_percentile_coord(request)}
+    coords |= {name: cleaned(field) for name, field in grid.coords.items()}
     sizes = {"dayofyear": len(doys)}
     if len(request.percentiles) > 1:
         sizes["percentile"] = len(request.percentiles)
@@ -115,7 +119,7 @@ def describe(
     )
 
 
-def _calendar_coords(name: str, doys: Sequence[int]) -> dict[str, Field]:
+def calendar_coords(name: str, doys: Sequence[int]) -> dict[str, Field]:
     days = np.array(doys, np.int64)
     month, day_of_month = calendar.month_day(name, days)
     template = {
@@ -144,7 +148,7 @@ def _percentile_coord(request: Request) -> dict[str, Field]:
     return {"percentile": Field(dims, values, {"long_name": "percentile", "units": "percent"})}
 
 
-def _cleaned(field: Field) -> Field:
+def cleaned(field: Field) -> Field:
     """Without attributes that say how the values were stored in the input."""
     stored = ("_FillValue", "missing_value", "scale_factor", "add_offset", "coordinates")
     attrs = {key: value for key, value in field.attrs.items() if key not in stored}
@@ -169,12 +173,12 @@ def _variables(
     mean_method = _method(archive, "mean", pool + smoothed)
     parts: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
         ("seas", dims, {
-            "long_name": f"climatological mean of {_lower(what)}", **carried, **on_scale,
+            "long_name": f"climatological mean of {lower(what)}", **carried, **on_scale,
             "cell_methods": mean_method,
         }),
         ("thresh", thresh_dims, {
-            "long_name": f"{_percentiles(request)} of {_lower(what)}", **carried, **on_scale,
-            "comment": f"percentile of the {pool}{smoothed}; {ESTIMATOR}",
+            "long_name": f"{_percentiles(request)} of {lower(what)}", **carried, **on_scale,
+            "comment": f"percentile of the {pool}{smoothed}; {_estimator(request)}",
         }),
     ]  # fmt: skip
     extras: dict[str, dict[str, Any]] = {
@@ -183,16 +187,16 @@ def _variables(
             "standard_name": "number_of_observations",
         },
         "std": {
-            "long_name": f"standard deviation of {_lower(what)} in the pool", **units,
+            "long_name": f"standard deviation of {lower(what)} in the pool", **units,
             **difference, "cell_methods": _method(archive, "standard_deviation", pool),
             "comment": "divided by the number of values, not smoothed",
         },
         "skewness": {
-            "long_name": f"skewness of {_lower(what)} in the pool", "units": "1",
+            "long_name": f"skewness of {lower(what)} in the pool", "units": "1",
             "comment": "third central moment over the standard deviation cubed, not smoothed",
         },
         "kurtosis": {
-            "long_name": f"excess kurtosis of {_lower(what)} in the pool", "units": "1",
+            "long_name": f"excess kurtosis of {lower(what)} in the pool", "units": "1",
             "comment": "fourth central moment over the variance squared, minus 3, not smoothed",
         },
     }  # fmt: skip
@@ -204,7 +208,7 @@ def _variables(
         if name == "count":
             longest = request.window * request.years
             dtype = np.dtype(np.int16 if longest <= np.iinfo(np.int16).max else np.int32)
-        attrs |= _links(archive, its_dims, coords, percentile=name == "thresh")
+        attrs |= links(archive, its_dims, coords, percentile=name == "thresh")
         attrs |= ancillary if name in ("seas", "thresh") else {}
         made[name] = OutputVariable(
             name, its_dims, dtype, attrs, None if name == "count" else float("nan")
@@ -217,7 +221,7 @@ def _method(archive: Archive, method: str, comment: str) -> str:
     return f"{before} time: {method} (comment: {comment})".strip()
 
 
-def _links(
+def links(
     archive: Archive, dims: tuple[str, ...], coords: Mapping[str, Field], percentile: bool
 ) -> dict[str, str]:
     """The attributes by which a variable points to its coordinates and grid mapping."""
@@ -230,32 +234,30 @@ def _links(
         if name not in dims and name not in bounds and name not in mappings
         and set(field.dims) <= set(dims) and (name != "percentile" or percentile)
     ]  # fmt: skip
-    links = {"coordinates": " ".join(auxiliary)}
+    found = {"coordinates": " ".join(auxiliary)}
     mapping = str(archive.attrs.get("grid_mapping", ""))
     if mapping and mapping.split(":")[0].split()[0] in coords:
-        links["grid_mapping"] = mapping
+        found["grid_mapping"] = mapping
     elif len(mappings) == 1:
-        links["grid_mapping"] = mappings[0]
-    return links
+        found["grid_mapping"] = mappings[0]
+    return found
 
 
 def _global_attrs(
     archive: Archive, request: Request, doys: Sequence[int], sources: str, command: str
 ) -> dict[str, Any]:
     what = str(archive.attrs.get("long_name") or archive.variable).strip()
-    release = package_version()
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     attrs: dict[str, Any] = {
         "Conventions": "CF-1.11",
         "title": (
-            f"Daily climatology and {_percentiles(request)} of {_lower(what)}, {_years(request)}"
+            f"Daily climatology and {_percentiles(request)} of {lower(what)}, {_years(request)}"
         ),
-        "history": f"{now} kuroshio {release}: {command or 'called from Python'}",
+        "history": history_line(command),
         "references": REFERENCE,
         "convention": "hobday: mean and percentile of pooled days as in Hobday et al. 2016",
         "baseline": np.array(request.baseline, np.int32),
         "percentile": np.array(request.percentiles, np.float64),
-        "estimator": ESTIMATOR,
+        "estimator": _estimator(request),
         "half_width_days": np.int32(request.half_width),
         "window_days": np.int32(request.window),
         "smooth_width_days": np.int32(request.smooth_width),
@@ -277,7 +279,7 @@ def _global_attrs(
         "source_variable": archive.variable,
         **({"source_files": sources} if sources else {}),
         **_account(archive, request),
-        "kuroshio_version": release,
+        "kuroshio_version": package_version(),
     }
     return {k: storable(v) if isinstance(v, str) else v for k, v in attrs.items()}
 
@@ -309,6 +311,12 @@ def _account(archive: Archive, request: Request) -> dict[str, Any]:
     return account
 
 
+def history_line(command: str) -> str:
+    """When, with which version, how."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{now} kuroshio {package_version()}: {command or 'called from Python'}"
+
+
 def package_version() -> str:
     """The installed version, or 'unknown' where the sources are used without installing."""
     try:
@@ -320,6 +328,10 @@ def package_version() -> str:
 def _years(request: Request) -> str:
     first, last = request.baseline
     return str(first) if first == last else f"{first}-{last}"
+
+
+def _estimator(request: Request) -> str:
+    return ESTIMATOR if request.method == "exact" else ESTIMATED
 
 
 def _percentiles(request: Request) -> str:
@@ -336,6 +348,6 @@ def _ordinal(percentile: float) -> str:
     return text + ("th" if "." in text else endings.get(text[-1], "th"))
 
 
-def _lower(name: str) -> str:
+def lower(name: str) -> str:
     """A long name inside a sentence: 'Daily sea ...' but 'SST' as it is."""
     return name[0].lower() + name[1:] if name[1:2].islower() else name

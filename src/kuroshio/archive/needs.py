@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -27,20 +28,17 @@ class Needs:
     boxes      (piece, dimension, 2) first and last-plus-one index in every cell dimension
     """
 
-    def __init__(self, archive: Archive, request: Request, years_per_word: int) -> None:
+    def __init__(
+        self, archive: Archive, request: Request, years_per_word: int,
+        windows: Callable[[np.ndarray, np.ndarray], cal.Windows] | None = None,
+    ) -> None:  # fmt: skip
+        """windows(axis, order) makes other windows than those of the request, maybe of no day."""
         self.archive, self.request = archive, request
-        _check_baseline(archive, request)
+        if windows is None:
+            _check_baseline(archive, request)
         length = cal.template_length(archive.calendar)
-        if request.smooth_width > length:
-            raise Refusal(
-                f"The smoothing width {request.smooth_width} is longer than the year "
-                f"({length} days)."
-            )
         self.doys = request.doys or tuple(range(1, length + 1))
-        half = (request.smooth_width - 1) // 2
-        self.averaged = (
-            np.asarray(self.doys)[:, None] - 1 + np.arange(-half, half + 1)
-        ) % length + 1
+        self.averaged = days_averaged(self.doys, request.smooth_width, length)
         needed = np.unique(self.averaged)
         leap_day_from_neighbours = archive.calendar == "standard" and request.feb29 == "mean"
         self.leap_day = leap_day_from_neighbours and cal.LEAP_DAY in needed
@@ -52,15 +50,20 @@ class Needs:
         days = archive.days
         # With gap filling a missing day is a row like any other, so the axis has no holes.
         self.axis = np.arange(days[0], days[-1] + 1) if request.max_pad else days
-        self.windows = cal.windows(
-            self.axis,
-            archive.calendar,
-            _years_with_data(archive, request),
-            request.half_width,
-            self.order,
-            years_per_word,
+        self.windows = (
+            windows(self.axis, self.order)
+            if windows
+            else cal.windows(
+                self.axis,
+                archive.calendar,
+                _years_with_data(archive, request),
+                request.half_width,
+                self.order,
+                years_per_word,
+            )
         )
-        self._check_overlap()
+        if windows is None:
+            self._check_overlap()
         self._first, self._last = self._positions()
         self._place = self._places(length)
 
@@ -203,6 +206,14 @@ class Needs:
             f"days of year asked for is in the data, which runs from {first} to {last}. Choose "
             "another baseline or other days."
         )
+
+
+def days_averaged(doys: Sequence[int], width: int, length: int) -> np.ndarray:
+    """(doy, width) the template days whose mean each day of year is, of a year of `length`."""
+    if width > length:
+        raise Refusal(f"The smoothing width {width} is longer than the year ({length} days).")
+    half = (width - 1) // 2
+    return (np.asarray(doys)[:, None] - 1 + np.arange(-half, half + 1)) % length + 1
 
 
 def _walk(doys: np.ndarray, length: int) -> np.ndarray:

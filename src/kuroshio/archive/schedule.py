@@ -58,7 +58,7 @@ def block_of(
     batches = []
     for i in range(count):
         part = batch_of == i
-        words, first_word = _runs(needs.windows.steps[part], needs.windows.words_per_offset)
+        words, first_word = lay_out(needs.windows.steps[part], needs.windows.words_per_offset)
         word_rows = np.where(words >= 0, key_row[words], 0).astype(np.int32)
         doys = needs.order[part]
         batches.append(
@@ -73,7 +73,7 @@ def block_of(
                 word_rows=word_rows,
                 live=np.unique(word_rows[word_rows > 0]).astype(np.int32),
                 gaps=bool((word_rows == 0).any()),
-                least=_least(needs.request.min_valid, needs.windows.size[part]),
+                least=least_valid(needs.request.min_valid, needs.windows.size[part]),
                 result_rows=np.array([result_row[int(d)] for d in doys], np.int32),
                 leap_day=tuple(leap_rows) if leap_rows and ready[cal.LEAP_DAY] == i else None,
                 outputs=tuple(
@@ -104,7 +104,7 @@ def _by_batch(first: np.ndarray, count: int) -> list[np.ndarray]:
     return [order[edges[i] : edges[i + 1]] for i in range(count)]
 
 
-def _runs(steps: np.ndarray, words_per_offset: int) -> tuple[np.ndarray, np.ndarray]:
+def lay_out(steps: np.ndarray, words_per_offset: int) -> tuple[np.ndarray, np.ndarray]:
     """Windows laid end to end so that each is contiguous: (words, first word of each window).
 
     A window that continues the one before adds only its last offset; around 29 February and
@@ -135,7 +135,7 @@ def _fills(steps: np.ndarray, key_row: np.ndarray, pad: int) -> tuple[Fill, ...]
     )
 
 
-def _least(share: float, size: np.ndarray) -> np.ndarray:
+def least_valid(share: float, size: np.ndarray) -> np.ndarray:
     """The smallest number of valid values n >= 1 of a pool with n / size >= share."""
     n = np.ceil(share * size).astype(np.int64)
     enough = np.maximum(n - 1, 0) / np.maximum(size, 1) >= share  # rounding of the product

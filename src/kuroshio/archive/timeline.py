@@ -200,16 +200,16 @@ def _same_layouts(parts: Sequence[Part]) -> None:
     for part in parts:
         if part.layout.fingerprint in agreed:
             continue
-        difference = _difference(first.layout, part.layout)
-        if difference:
+        unlike = difference(first.layout, part.layout)
+        if unlike:
             raise Refusal(
-                f"{first.name} and {part.name} cannot form one archive: {difference}. "
-                f"Give files of one product, or bring them to one {_remedy(difference)} first."
+                f"{first.name} and {part.name} cannot form one archive: {unlike}. "
+                f"Give files of one product, or bring them to one {_remedy(unlike)} first."
             )
         agreed.add(part.layout.fingerprint)
 
 
-def _difference(a: Layout, b: Layout) -> str:
+def difference(a: Layout | Archive, b: Layout | Archive) -> str:
     """What differs, both values named; '' where the difference is rounding of coordinates."""
     pairs = {
         "the variable is {} against {}": (a.variable, b.variable),

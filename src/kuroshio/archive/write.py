@@ -84,13 +84,13 @@ def space_warning(path: str | os.PathLike[str], schema: Schema) -> str | None:
     )
 
 
-def choose_cell_chunks(shape: Sequence[int]) -> tuple[int, ...]:
-    """Cells of a chunk along each cell dimension: whole rows, as many as make CHUNK_CELLS.
+def choose_cell_chunks(shape: Sequence[int], room: int = CHUNK_CELLS) -> tuple[int, ...]:
+    """Cells of a chunk along each cell dimension: whole rows, as many as make `room` cells.
 
     Rows that are longer than that are split; of dimensions before the last two, one. Splits are
     even, where that does not take many more.
     """
-    room, chunks = CHUNK_CELLS, []
+    chunks: list[int] = []
     for back, size in enumerate(reversed(shape)):
         fewest = math.ceil(size / (max(room, 1) if back < 2 else 1)) or 1
         even = (n for n in range(fewest, fewest + fewest // 4 + 1) if size % n == 0)

@@ -18,7 +18,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +31,7 @@ from ..errors import Refusal
 from . import part
 from .describe import OutputVariable, Schema, storable
 from .model import Spans
+from .shielded import shielded
 from .sizes import size_text
 from .write_store import Encoded, Store
 
@@ -83,7 +84,7 @@ class OutputWriter:
         self._error: BaseException | None = None
         self._open = False
         try:
-            self._store: Store = _shielded(make_store, self._part, schema, chunks)
+            self._store: Store = shielded(make_store, self._part, schema, chunks)
         except BaseException as error:
             self._discard()
             self._refuse_if_unwritable(error)
@@ -139,8 +140,12 @@ class OutputWriter:
         if whole:
             self._put_whole(whole, values)
 
-    def finish(self, skipped: Sequence[str]) -> None:
-        """All values are here; `skipped` names the files that were left out on the way."""
+    def finish(self, skipped: Sequence[str], **late: str) -> None:
+        """All values are here; `skipped` names the files that were left out on the way.
+
+        late  global attributes that are known only now
+        """
+        self._late_attrs.update({name: storable(text) for name, text in late.items()})
         if skipped:
             before = self.schema.attrs.get("skipped_files")
             names = "; ".join([before, *skipped] if before else skipped)
@@ -158,7 +163,7 @@ class OutputWriter:
                 name, lead, start = next(iter(self._groups))
                 raise RuntimeError(f"{name}, chunk {lead}, rows from {start}: days are missing")
             self._open = False
-            _shielded(self._store.finish, self._late_attrs)
+            shielded(self._store.finish, self._late_attrs)
             part.rename(self._part, self.path)
         except BaseException as error:
             self._open = True
@@ -378,37 +383,14 @@ class OutputWriter:
         ) from error
 
 
-def _shielded(task: Callable[..., Any], *args: Any) -> Any:
-    """The task's result; an interrupt is heard once it has ended, or before it begins.
-
-    Zarr works in a thread of its own, which an exception here would leave writing. An executor
-    does not do: interrupted while it starts its thread, it forgets a task that goes on.
-    """
-    future: Future[Any] = Future()
-
-    def work() -> None:
-        if future.set_running_or_notify_cancel():
-            try:
-                future.set_result(task(*args))
-            except BaseException as error:
-                future.set_exception(error)
-
-    try:
-        threading.Thread(target=work, name="kuroshio-shielded").start()
-        return future.result()
-    except BaseException:
-        if not future.cancel():
-            wait([future])
-        raise
-
-
 def _unseen(stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
     """Spans that nobody asked for."""
 
 
 def _all_fill(chunk: np.ndarray, fill: float | None) -> bool:
-    """Whether a chunk need not be stored. A few values, for which NumPy keeps the interpreter's
-    lock, decide nearly always."""
-    if fill is None or not np.isnan(chunk.reshape(-1)[:: chunk.size // _FEW_VALUES + 1]).all():
-        return False
-    return bool(np.isnan(chunk).all())
+    """Whether a chunk need not be stored: readers see `fill`, or 0 where that is a value. A few
+    values, for which NumPy keeps the interpreter's lock, decide nearly always."""
+    some = chunk.reshape(-1)[:: chunk.size // _FEW_VALUES + 1]
+    if fill is None or not np.isnan(fill):
+        return not (some != (fill or 0)).any() and not (chunk != (fill or 0)).any()
+    return bool(np.isnan(some).all() and np.isnan(chunk).all())

@@ -2,70 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from threading import Timer
 from time import perf_counter
 
 import numpy as np
 
-from ..archive.plan import Batch, Block, Load
+from ..archive.plan import Batch, Block
+from ..cornish_fisher import coefficients
 from ..device.cpu import Work
 from ..device.llvm import tile_cells
 from ..device.memory import ReadyMemory, aligned_zeros
-from ..kernels import fill, moments, percentile, smooth
+from ..kernels import moments, percentile, smooth
 from ..request import statistics
-from .means import TOGETHER, Means, together
+from .cpu_keys import CpuKeys
+from .means import Means
 
 _COMPILING_S = 0.5  # longer than taking a kernel from the cache: the user should know
-_FEW_THREADS = 4
-_TASKS_PER_THREAD = 16  # of a batch's computation: land is quick, so shares must be small
 
 
-class CpuBlock:
+class CpuBlock(CpuKeys):
     """A block's buffers, and the steps of a batch on the crew's threads.
 
-    keys (row, cell), results (tile, statistic, row, cell of the tile), counts (day of year of a
+    Beside the keys, results (tile, statistic, row, cell of the tile), counts (day of year of a
     batch, cell) and reference (cell,).
     """
 
     ahead = 0
 
     def __init__(self, means: Means, block: Block, memory: ReadyMemory) -> None:
-        self.means, self.block = means, block
-        self.crew, self.spans = means.crew, means.spans
-        # Many threads wait for the interpreter's lock; few for whoever is last with his share. Two
-        # threads, a season: shares of 1, 2 and 4 maps 5.13, 5.01 and 5.20 s.
-        self.share = TOGETHER if means.crew.threads > _FEW_THREADS else 2
-        self.extras = means.needs.request.extras
+        super().__init__(means, block, memory)
         self.words, years = means.needs.windows.steps.shape[1:]
-        self.quantiles = np.array(means.needs.request.percentiles) / 100.0
+        request = means.needs.request
+        self.by_moments = request.method == "moments"
+        self.count_at = None
+        if "count" in request.extras and not self.by_moments:
+            self.count_at = len(request.percentiles) + 1 + request.extras.index("count")
+        self.quantiles = np.array(request.percentiles) / 100.0
+        self.estimate = coefficients(self.quantiles.tolist() if self.by_moments else ())
+        self.given = moments.places(statistics(request), len(self.estimate))
         self.kernel, self.sides = percentile.compiled_for(
             means.keys.kind, self.words, years, self.quantiles
         )
 
         cells, tile = block.stride_cells, tile_cells()
-        self.keys = memory.take((block.key_rows, cells), means.keys.dtype)
         shape = (block.tiles, len(statistics(means.needs.request)), block.result_rows, tile)
         self.results = aligned_zeros(shape, np.dtype(np.float32))
         days = max(batch.doys.size for batch in block.batches)
         # Where nobody asks for them, counts are the kernel's own: one row for all days.
-        counts = np.empty((days if "count" in self.extras else 1, cells), np.int32)
+        counts = np.empty((1 if self.count_at is None else days, cells), np.int32)
         steps = (counts.strides[0] if len(counts) > 1 else 0, counts.itemsize)
         self.counts = np.lib.stride_tricks.as_strided(counts, (days, cells), steps)
         self.reference = np.zeros(cells, np.float32)
 
     def start(self, batch: Batch, first: bool) -> list[Work]:
         compiling = [self.crew.start(self._compile, [()])] if first else []
-        for row in batch.clear:
-            self.keys[row] = 0
-        return [
-            *compiling,
-            self.crew.start(self._load, [(some,) for some in together(batch.loads, self.share)]),
-        ]
+        return [*compiling, self.load(batch)]
 
     def launch(self, batch: Batch, first: bool) -> None:
-        if batch.fills:
-            self._fill(batch)
+        self.fill(batch)
         if first:
             self._refer(batch)
         self._select(batch)
@@ -73,24 +67,7 @@ class CpuBlock:
     def settle(self, batch: Batch) -> None:
         """All was done when `launch` returned."""
 
-    def release(self) -> None:
-        self.keys = self.keys[:0].copy()
-
     # -- the steps of a batch -------------------------------------------------------------------
-
-    def _load(self, loads: Sequence[Load]) -> None:
-        self.means.reader.load_together(loads, self.block, self.keys)
-        self.means.have_read(len(loads))
-
-    def _fill(self, batch: Batch) -> None:
-        tables, tile = fill.tables(batch.fills), tile_cells()
-
-        def stretch(first: int, last: int) -> None:
-            start = perf_counter()
-            fill.fill_gaps(first * tile, last * tile, self.keys, *tables)
-            self.spans("fill", start, perf_counter(), 0)
-
-        self.crew.run(stretch, self._stretches())
 
     def _refer(self, batch: Batch) -> None:
         """Each cell's reference value from the rows of the first window of the walk."""
@@ -103,7 +80,7 @@ class CpuBlock:
                 self.means.keys, self.keys[:, cells], rows
             )
 
-        self.crew.run(stretch, self._stretches())
+        self.crew.run(stretch, self.stretches())
 
     def _select(self, batch: Batch) -> None:
         """The windows' percentiles and means, and what else is asked for of them."""
@@ -112,40 +89,37 @@ class CpuBlock:
 
         def stretch(first: int, last: int) -> None:
             start = perf_counter()
-            self.kernel(
-                self.keys, first, last, batch.live, batch.word_rows, batch.first_word, step,
-                batch.gaps, self.quantiles, self.sides, batch.least, keys.scale, keys.offset,
-                self.reference, self.results, batch.result_rows, self.counts,
-            )  # fmt: skip
-            if self.extras:
-                self._extras(batch, first, last)
+            if not self.by_moments:
+                self.kernel(
+                    self.keys, first, last, batch.live, batch.word_rows, batch.first_word, step,
+                    batch.gaps, self.quantiles, self.sides, batch.least, keys.scale, keys.offset,
+                    self.reference, self.results, batch.result_rows, self.counts,
+                )  # fmt: skip
+            cells = slice(first * tile, last * tile)
+            if self.count_at is not None:
+                self._keep(self.count_at, self.counts[: batch.doys.size, cells], batch, first, last)
+            if self.given:
+                found = self._moments(batch.word_rows, batch.first_word, batch.least, cells)
+                for at, row in self.given:
+                    self._keep(at, found[row], batch, first, last)
             self.spans("compute", start, perf_counter(), (last - first) * tile * batch.doys.size)
 
-        self.crew.run(stretch, self._stretches())
+        self.crew.run(stretch, self.stretches())
 
-    def _extras(self, batch: Batch, first: int, last: int) -> None:
-        tile = tile_cells()
-        cells = slice(first * tile, last * tile)
-        if set(self.extras) & set(moments.STATISTICS):
-            found = moments.of_windows(
-                self.means.keys, self.keys[:, cells], batch.word_rows, batch.first_word, self.words,
-                batch.least,
-            )  # fmt: skip
-        for i, name in enumerate(self.extras, len(self.quantiles) + 1):
-            if name == "count":
-                value = self.counts[: batch.doys.size, cells]
-            else:
-                value = found[moments.STATISTICS.index(name)]
-            tiled = value.reshape(batch.doys.size, last - first, tile).swapaxes(0, 1)
-            self.results[first:last, i][:, batch.result_rows] = tiled
+    def _moments(
+        self, word_rows: np.ndarray, first_word: np.ndarray, least: np.ndarray, cells: slice
+    ) -> np.ndarray:
+        return moments.of_windows(
+            self.means.keys, self.keys, cells, word_rows, first_word, self.words, least,
+            self.reference, self.estimate,
+        )  # fmt: skip
+
+    def _keep(self, at: int, values: np.ndarray, batch: Batch, first: int, last: int) -> None:
+        """A statistic (doy, cell) of some tiles to where results are kept."""
+        tiled = values.reshape(batch.doys.size, last - first, tile_cells()).swapaxes(0, 1)
+        self.results[first:last, at][:, batch.result_rows] = tiled
 
     # -- helpers --------------------------------------------------------------------------------
-
-    def _stretches(self) -> list[tuple[int, int]]:
-        """Tiles first to last, a share for each task."""
-        tiles = self.block.tiles
-        share = max(-(-tiles // (self.crew.threads * _TASKS_PER_THREAD)), 1)
-        return [(t, min(t + share, tiles)) for t in range(0, tiles, share)]
 
     def _compile(self) -> None:
         """Compile the kernel, or take it from Numba's cache, while the first pieces are read."""
@@ -154,6 +128,11 @@ class CpuBlock:
         said.start()
         none, keys = np.zeros(0, np.int32), self.means.keys
         try:
+            if self.by_moments:
+                rows = np.zeros((self.words, 1), np.int32)
+                few = slice(0, tile_cells())
+                self._moments(rows, np.zeros(1, np.int64), np.ones(1, np.int32), few)
+                return
             self.kernel(
                 self.keys, 0, 0, none, np.zeros((1, 1), np.int32), np.zeros(0, np.int64), 1, False,
                 self.quantiles, self.sides, none, keys.scale, keys.offset, self.reference,

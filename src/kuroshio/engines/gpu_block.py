@@ -286,6 +286,7 @@ def _job(means: Means, block: Block, cells: int) -> Job:
         cells=cells,
         days=max(batch.doys.size for batch in block.batches),
         fewest=least.pop() if len(least) == 1 else 0,
+        by_moments=request.method == "moments",
     )
     assert job.statistics == len(statistics(request))
     return job

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from ..accuracy import Accuracy
 from ..errors import Refusal
-from ..output import cell_dims, nearest_cell, open_climatology
+from ..output import cell_dims, nearest_cell, open_climatology, with_one_percentile
 
 SEASONS = ((1, 15), (4, 15), (7, 15), (10, 15))  # month and day of the default maps
 FEW_DAYS = 10  # of year, below which there is no cycle to draw
@@ -45,17 +46,13 @@ def plot_climatology(
     Raises Refusal where matplotlib is not installed, the file is no climatology, or a day or
     percentile is not in it.
     """
-    if find_spec("matplotlib") is None:
-        raise Refusal(
-            "Pictures need matplotlib, which is not installed. "
-            "Install it with: pip install 'kuroshio[plot]'"
-        )
+    _need_matplotlib()
     from .cycle import draw_cycle
     from .maps import draw_maps
 
     path = Path(path)
     with open_climatology(path) as dataset:
-        chosen = _with_one_percentile(dataset, percentile)
+        chosen = with_one_percentile(dataset, percentile)
         positions = _positions(dataset, doys)
         which = "" if percentile is None else f"_p{percentile:g}"
         folder = Path(output) if output is not None else path.parent
@@ -87,17 +84,31 @@ def plot_climatology(
     return pictures
 
 
-def _with_one_percentile(dataset: xr.Dataset, percentile: float | None) -> xr.Dataset:
-    held = np.atleast_1d(dataset.percentile.values)
-    wanted = percentile if percentile is not None else (90.0 if 90.0 in held else held.max())
-    if wanted not in held:
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Raise Refusal, before anything is computed, where no picture can be written there."""
+    _need_matplotlib()
+    path = Path(path)
+    if path.suffix.lower() != ".png":
+        raise Refusal(f"The picture {path} is to be a .png file, such as accuracy.png.")
+    if path.is_dir() or not path.parent.is_dir():
+        raise Refusal(f"{path} is a folder, or in none. Give a file in a folder that is there.")
+
+
+def plot_accuracy(found: Accuracy, path: str | os.PathLike[str]) -> None:
+    """Maps and a histogram of `accuracy.compare`, to a .png file."""
+    check_picture(path)
+    from .accuracy import draw_accuracy
+
+    with open_climatology(found.exact) as dataset:
+        draw_accuracy(found, with_one_percentile(dataset, found.percentile), Path(path))
+
+
+def _need_matplotlib() -> None:
+    if find_spec("matplotlib") is None:
         raise Refusal(
-            f"The percentile {wanted:g} is not in the file, which holds "
-            f"{', '.join(f'{p:g}' for p in held)}."
+            "Pictures need matplotlib, which is not installed. "
+            "Install it with: pip install 'kuroshio[plot]'"
         )
-    if "percentile" not in dataset.dims:
-        return dataset
-    return dataset.isel(percentile=int(np.flatnonzero(held == wanted)[0]))
 
 
 def _positions(dataset: xr.Dataset, doys: Sequence[int] | None) -> list[int]:

@@ -62,7 +62,7 @@ def draw_maps(day: xr.Dataset, path: Path) -> None:
         zip(panels, places, strict=True)
     ):
         axes = figure.add_axes(place.map)
-        drawn = _draw(axes, plane, values, low, high, colours)
+        drawn = draw_cells(axes, plane, values, low, high, colours)
         axes.set_title(title, loc="left", fontsize=style.LABEL + 1)
         if place.tall and at:
             axes.tick_params(labelleft=False)
@@ -171,9 +171,10 @@ def difference_colours(values: np.ndarray) -> tuple[tuple[float, float], str]:
     return (-far, far), style.BOTH_MAP
 
 
-def _draw(
+def draw_cells(
     axes: Axes, plane: Plane, values: np.ndarray, low: float, high: float, colours: str
 ) -> Collection:
+    """Values of `plane.dims` on a map, with its axes; returns what a colour bar needs."""
     axes.set_facecolor(style.LAND)
     drawn: Collection
     if len(plane.dims) == 1:

@@ -1,7 +1,8 @@
-// Standard deviation, skewness and excess kurtosis of sliding windows: one thread, one cell. Each
-// word's count, mean and central moments, taken about a value of its own, are kept in `memory` as
-// long as a window needs them and merged. The formulas and their source are in moments.py. A place of
-// 0 among the statistics says that one is not wanted.
+// Count, mean, standard deviation, skewness and excess kurtosis of sliding windows, and ESTIMATES
+// percentiles made of them: one thread, one cell. Each word's count, mean and central moments, taken
+// about a value of its own, are kept in `memory` as long as a window needs them and merged. The
+// formulas and their source are in moments.py. A place of 0 among the statistics says that one is
+// not wanted; percentiles are the first.
 
 struct Moments {
     double n, mean, m2, m3, m4;
@@ -11,7 +12,8 @@ struct Moments {
 
 KERNEL(256) moments_of_windows(
     const Key* keys, i64 stride, int cells, int from, int slice, const int* word_rows,
-    const int* first_word, int days, const int* least, double scale, double offset, float* results,
+    const int* first_word, int days, const int* least, double scale, double offset,
+    const float* references, const double* estimate, float* results, int mean_at, int count_at,
     int deviation_at, int skewness_at, int kurtosis_at, double* memory
 ) {
     const int cell = from + (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -71,13 +73,24 @@ KERNEL(256) moments_of_windows(
         const bool enough = all.n >= (double)least[day], spread = all.m2 > 0.0;
         const float none = float_of(0x7fc00000u);
         const i64 statistic = (i64)days * cells, at = (i64)day * cells + cell;
-        if (deviation_at)
-            results[deviation_at * statistic + at] = enough ? (float)sqrt(all.m2 / all.n) : none;
+        const double deviation = sqrt(all.m2 / all.n);
+        const double skewness = spread ? sqrt(all.n) * all.m3 / pow(all.m2, 1.5) : 0.0;
+        const double kurtosis = spread ? all.n * all.m4 / (all.m2 * all.m2) - 3.0 : 0.0;
+        if (deviation_at) results[deviation_at * statistic + at] = enough ? (float)deviation : none;
         if (skewness_at)
-            results[skewness_at * statistic + at] =
-                enough && spread ? (float)(sqrt(all.n) * all.m3 / pow(all.m2, 1.5)) : none;
+            results[skewness_at * statistic + at] = enough && spread ? (float)skewness : none;
         if (kurtosis_at)
-            results[kurtosis_at * statistic + at] =
-                enough && spread ? (float)(all.n * all.m4 / (all.m2 * all.m2) - 3.0) : none;
+            results[kurtosis_at * statistic + at] = enough && spread ? (float)kurtosis : none;
+        if (mean_at)
+            results[mean_at * statistic + at] = departure(enough, all.mean, references[cell]);
+        if (count_at) results[count_at * statistic + at] = (float)all.n;
+        for (int p = 0; p < ESTIMATES; p++) {
+            const double* term = estimate + 4 * p;
+            const double in_deviations = term[0] + term[1] * skewness + term[2] * kurtosis
+                + term[3] * (skewness * skewness);
+            const double from_mean = spread ? deviation * in_deviations : 0.0;
+            const double whole = all.mean - (double)references[cell] + from_mean;
+            results[p * statistic + at] = enough ? (float)whole : none;
+        }
     }
 }

@@ -72,9 +72,9 @@ def rows_program(kind: int) -> Program:
     )
 
 
-def moments_program(kind: int, words: int, years: int) -> Program:
-    """`moments_of_windows` (moments.h)."""
-    macros = {**_kinds(kind), "WORDS": words, "YEARS": years}
+def moments_program(kind: int, words: int, years: int, estimates: int) -> Program:
+    """`moments_of_windows` (moments.h), with so many estimated percentiles."""
+    macros = {**_kinds(kind), "WORDS": words, "YEARS": years, "ESTIMATES": estimates}
     return Program(_text(macros, {}, "values.h", "moments.h"), ("moments_of_windows",))
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ...cornish_fisher import coefficients
 from ...device.gpu import DeviceArray, Gpu
 from ...keys import AFFINE16, KEY_BITS, Keys
 from ..list_windows import HIGHEST, LOWEST, NEITHER, sides_of
-from ..moments import STATISTICS
+from ..moments import STATISTICS, places
 from . import programs
 from .launches import Chosen, chosen
 from .programs import BLOCK, Windows
@@ -32,7 +33,8 @@ class Job:
     """What is the same for all batches of a block.
 
     words, years, step  as in calendar.Windows; rows and cells of the key buffer; days, the most of
-    a batch; fewest, the valid values that results need if they are the same for all days, else 0
+    a batch; fewest, the valid values that results need if they are the same for all days, else 0;
+    by_moments, whether percentiles are estimated
     """
 
     keys: Keys
@@ -45,16 +47,22 @@ class Job:
     cells: int
     days: int
     fewest: int
+    by_moments: bool = False
+
+    @property
+    def names(self) -> list[tuple[str, int | None]]:
+        """The statistics, as of request.statistics."""
+        thresh = [("thresh", i) for i in range(len(self.quantiles))]
+        return [*thresh, ("seas", None), *((name, None) for name in self.extras)]
 
     @property
     def statistics(self) -> int:
-        return len(self.quantiles) + 1 + len(self.extras)
+        return len(self.names)
 
     @property
     def count_at(self) -> int:
         """The statistic that the number of values is, 0 for none."""
-        found = [i for i, name in enumerate(self.extras) if name == "count"]
-        return len(self.quantiles) + 1 + found[0] if found else 0
+        return self.names.index(("count", None)) if "count" in self.extras else 0
 
 
 @dataclass
@@ -75,17 +83,20 @@ class GpuWindows:
     def __init__(self, gpu: Gpu, job: Job) -> None:
         self.gpu, self.job = gpu, job
         self.stride = np.int64(job.cells)
-        self.lists = self._lists()
+        self.lists = [] if job.by_moments else self._lists()
         left = tuple(
             q for q in range(len(job.quantiles)) if not any(q in way.numbers for way in self.lists)
         )
+        if job.by_moments:
+            left = ()
         self.planes: list[_PlanesWay] = []
         if left:
             self.planes = self._planes(left, with_mean=not self.lists)
             self.lowest = gpu.empty((job.cells,), job.keys.dtype)
             self.tops = gpu.empty((job.cells,), np.uint8)
-        moments = [STATISTICS.index(name) for name in job.extras if name in STATISTICS]
-        self.moments = _MomentsWay(gpu, job) if moments else None
+        estimate = coefficients(job.quantiles if job.by_moments else ())
+        given = places(job.names, len(estimate))
+        self.moments = _MomentsWay(gpu, job, estimate, given) if given else None
 
     def tables(self, word_rows: np.ndarray, live: np.ndarray, first_word: np.ndarray,
                least: np.ndarray) -> dict[str, np.ndarray]:  # fmt: skip
@@ -251,23 +262,22 @@ class _PlanesWay:
 
 
 class _MomentsWay:
-    """Standard deviation, skewness and kurtosis, as far as asked for."""
+    """What moments give: estimated percentiles, mean, standard deviation, skewness, kurtosis."""
 
-    def __init__(self, gpu: Gpu, job: Job) -> None:
+    def __init__(
+        self, gpu: Gpu, job: Job, estimate: np.ndarray, given: list[tuple[int, int]]
+    ) -> None:
         self.job = job
-        program = programs.moments_program(job.keys.kind, job.words, job.years)
+        program = programs.moments_program(job.keys.kind, job.words, job.years, len(estimate))
         (name,) = program.kernels
         cell_bytes = 8 * 5 * job.words
         self.slice = _slice_of(job.cells, cell_bytes)
         kernel = gpu.kernels(program.text, program.kernels)[name]
         self.kernel = chosen(gpu, name, kernel, self.slice)
         self.memory = gpu.empty((self.slice * cell_bytes // 8,), np.float64)
-        before = len(job.quantiles) + 1
-        places = [0] * len(STATISTICS)
-        for i, name in enumerate(job.extras):
-            if name in STATISTICS:
-                places[STATISTICS.index(name)] = before + i
-        self.places = [np.int32(place) for place in places]
+        self.estimate = gpu.array(estimate.reshape(-1)) if estimate.size else None
+        found = {row - len(estimate): at for at, row in given}  # percentiles have their own places
+        self.places = [np.int32(found.get(i, 0)) for i in range(len(STATISTICS))]
 
     def launch(self, stream: Any, to: Buffers, tables: dict[str, DeviceArray], days: int) -> None:
         keys, cells = self.job.keys, np.int32(self.job.cells)
@@ -275,8 +285,8 @@ class _MomentsWay:
             args = (
                 to.keys, np.int64(cells), cells, np.int32(start), np.int32(self.slice),
                 tables["word_rows"], tables["first_word"], np.int32(days), tables["least"],
-                np.float64(keys.scale), np.float64(keys.offset), to.results, *self.places,
-                self.memory,
+                np.float64(keys.scale), np.float64(keys.offset), to.references, self.estimate,
+                to.results, *self.places, self.memory,
             )  # fmt: skip
             self.kernel(stream, *args)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import textwrap
-from importlib import import_module
 
-# Name -> module of this package with `SUMMARY`, `add_arguments(parser)` and `run(arguments)`.
+from .. import command_line
+
+# Name -> module of this package (see kuroshio.command_line).
 COMMANDS = {
     "env": "env_command",
     "bench": "bench_command",
@@ -38,14 +38,4 @@ def add(subparsers) -> None:  # type: ignore[no-untyped-def]
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        command = import_module(f".{module}", __package__)
-        own = commands.add_parser(
-            name,
-            help=command.SUMMARY,
-            description=textwrap.fill(command.SUMMARY, 78),
-            epilog=getattr(command, "EXAMPLES", None),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        command.add_arguments(own)
-        own.set_defaults(run=command.run)
+    command_line.add(commands, "kuroshio.perf", COMMANDS)
