@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 import kuroshio as ks
 from cli_runs import run_here
+from kuroshio.api import Job
+from kuroshio.archive.catalog import open_archive
 from kuroshio.archive.synthetic import make_archive
 from kuroshio.cornish_fisher import coefficients
+from kuroshio.engines import means
 from kuroshio.errors import Refusal
 from kuroshio.reference import estimated, statistics_of
 from kuroshio.request import Request
@@ -131,3 +134,13 @@ def test_the_plan_says_it(tmp_path):
     done = run_here("plan", str(tmp_path / "sst"), "--baseline", "2001", "2002", "--json",
                     "--method", "moments")  # fmt: skip
     assert json.loads(done.out)["method"] == "moments"
+
+
+@pytest.mark.parametrize("method", ["exact", "moments"])
+def test_compiling_that_was_announced_is_ended(tmp_path, monkeypatch, method):
+    monkeypatch.setattr(means, "_COMPILING_S", 0.0)
+    make_archive(tmp_path / "sst", (2001, 2002), 30.0, "oisst")
+    said = []
+    request = Request((2001, 2002), method=method)
+    Job(request).run(open_archive(tmp_path / "sst"), progress=lambda *what: said.append(what))
+    assert ("compile", 1, 1) in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Timer
 from time import perf_counter
 
 import numpy as np
@@ -16,8 +15,6 @@ from ..kernels import moments, percentile, smooth
 from ..request import statistics
 from .cpu_keys import CpuKeys
 from .means import Means
-
-_COMPILING_S = 0.5  # longer than taking a kernel from the cache: the user should know
 
 
 class CpuBlock(CpuKeys):
@@ -123,11 +120,8 @@ class CpuBlock(CpuKeys):
 
     def _compile(self) -> None:
         """Compile the kernel, or take it from Numba's cache, while the first pieces are read."""
-        start = perf_counter()
-        said = Timer(_COMPILING_S, self.means.progress, ("compile", 0, 1))
-        said.start()
         none, keys = np.zeros(0, np.int32), self.means.keys
-        try:
+        with self.means.compiling():
             if self.by_moments:
                 rows = np.zeros((self.words, 1), np.int32)
                 few = slice(0, tile_cells())
@@ -138,9 +132,3 @@ class CpuBlock(CpuKeys):
                 self.quantiles, self.sides, none, keys.scale, keys.offset, self.reference,
                 self.results, none, self.counts,
             )  # fmt: skip
-        finally:
-            said.cancel()
-        stop = perf_counter()
-        if stop - start > _COMPILING_S:
-            self.means.progress("compile", 1, 1)
-        self.spans("compile", start, stop, 0)

@@ -11,9 +11,8 @@ is smoothed and written.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from threading import Timer, local
+from collections.abc import Sequence
+from threading import local
 from time import perf_counter
 from typing import cast
 
@@ -35,8 +34,6 @@ from .means import Means, together
 from .rings import Clock, Lane, Ring, Rings, maps_of_ring
 from .wave import table_of
 from .waves import Waves
-
-_COMPILING_S = 0.5  # longer than taking kernels from the cache: the user should know
 
 
 class GpuBlock:
@@ -246,8 +243,7 @@ class GpuBlock:
 
     def _compile(self) -> None:
         """Kernels of the devices and of the smoothing, while the first pieces are read."""
-        start = perf_counter()
-        with self._said():
+        with self.means.compiling():
             for share in self.shares:
                 share.compile()
             results = _by_tiles(np.zeros((1, 1, tile_cells()), np.float32))
@@ -255,20 +251,6 @@ class GpuBlock:
                 results, 0, np.zeros((0, 1), np.int64), np.zeros(0, bool), np.zeros(1, np.float32),
                 self.block.runs.table, 0, 0, np.zeros((0, 0), np.float32),
             )  # fmt: skip
-        self.spans("compile", start, perf_counter(), 0)
-
-    @contextmanager
-    def _said(self) -> Iterator[None]:
-        """The user hears of a compilation that takes long."""
-        said = Timer(_COMPILING_S, self.means.progress, ("compile", 0, 1))
-        said.start()
-        start = perf_counter()
-        try:
-            yield
-        finally:
-            said.cancel()
-        if perf_counter() - start > _COMPILING_S:
-            self.means.progress("compile", 1, 1)
 
 
 def _job(means: Means, block: Block, cells: int) -> Job:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Timer
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ..archive.model import Progress, Spans
@@ -15,6 +18,7 @@ from ..keys import Keys
 if TYPE_CHECKING:
     from ..archive.read import Reader  # with Numba
 
+_COMPILING_S = 0.5  # longer than taking kernels from the cache
 TOGETHER = 4  # pieces that a thread reads in one go
 MOST_RINGS = 2  # of a thread, on their way to a device
 RING_BYTES = 8 << 20  # about, of each: small copies do not fill the link
@@ -38,6 +42,21 @@ class Means:
         """So many more; from any thread."""
         self.pieces_read += pieces
         self.progress("read", self.pieces_read, self.pieces)
+
+    @contextmanager
+    def compiling(self) -> Iterator[None]:
+        """A span of that stage; the user hears of it where it takes long."""
+        said = Timer(_COMPILING_S, self.progress, ("compile", 0, 1))
+        said.start()
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            said.cancel()
+        stop = perf_counter()
+        if stop - start > _COMPILING_S:
+            self.progress("compile", 1, 1)
+        self.spans("compile", start, stop, 0)
 
 
 def together(loads: Sequence[Load], number: int) -> list[Sequence[Load]]:

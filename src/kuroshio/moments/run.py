@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from threading import Timer
 from time import perf_counter
 from typing import Any
 
@@ -35,7 +34,6 @@ from ..request import Request
 from .changes import CHUNK_DOYS, Entry, Tables, tables
 from .state import State, empty, read_pools
 
-_COMPILING_S = 0.5
 _POOL_WORDS = 9  # of 4 bytes, of a pool in memory
 Open = Callable[[Plan, Any], AbstractContextManager[Any]]
 
@@ -223,19 +221,10 @@ class _Work:
 
     def _compile(self, held: CpuKeys, batch: Batch) -> None:
         """Compile the kernels, or take them from Numba's cache, while the first pieces are read."""
-        start, self.compiled = perf_counter(), True
-        said = Timer(_COMPILING_S, self.means.progress, ("compile", 0, 1))
-        said.start()
-        words = self.table.signs.size
-        nothing = np.zeros((words, batch.word_rows.shape[1]), np.int32)
-        try:
+        self.compiled = True
+        nothing = np.zeros((self.table.signs.size, batch.word_rows.shape[1]), np.int32)
+        with self.means.compiling():
             self.change(
                 self.means.keys, held.keys, 0, nothing, np.zeros(1, np.int64), self.table.signs,
                 empty(self.task.state, 1, 1), slice(0, 1),  # type: ignore[arg-type]
             )  # fmt: skip
-        finally:
-            said.cancel()
-        stop = perf_counter()
-        if stop - start > _COMPILING_S:
-            self.means.progress("compile", 1, 1)
-        self.spans("compile", start, stop, 0)
