@@ -55,12 +55,14 @@ class Chunks(NamedTuple):
         return out
 
     def _values(self, index: tuple[int, ...]) -> np.ndarray | None:
-        """A whole chunk; None where it is not stored, being fill."""
+        """A whole chunk; None where it is not stored, being fill.
+
+        Of a chunk cut short Blosc makes a SystemError."""
         try:
             if self.ranges is None:
                 return self._of_store(index)
             return self._of_file(*self.ranges[index]) if index in self.ranges else None
-        except (OSError, ValueError, RuntimeError, deflate.DeflateError) as error:
+        except (OSError, ValueError, RuntimeError, SystemError, deflate.DeflateError) as error:
             raise Refusal(
                 f"The file {self.path} is damaged, a chunk cannot be read: {error}. Make it anew."
             ) from error

@@ -1,0 +1,74 @@
+"""Files of moments that were damaged or edited: one paragraph, and never a wrong number."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+import kuroshio as ks
+from cli_runs import assert_refused, run_here
+from kuroshio.archive.synthetic import make_archive
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> dict[str, Path]:
+    """Moments of one year in either format."""
+    folder = tmp_path_factory.mktemp("made")
+    make_archive(folder / "sst", (2001, 2001), 30.0, "oisst")
+    paths = {suffix: folder / f"s{suffix}" for suffix in (".nc", ".zarr")}
+    for path in paths.values():
+        ks.moments.new(str(folder / "sst"), path, baseline=(2001, 2001))
+    return paths | {"sst": folder / "sst"}
+
+
+def attribute(name: str, value: Any = None) -> Callable[[h5py.File], None]:
+    """An edit that sets it, or takes it away."""
+
+    def edit(file: h5py.File) -> None:
+        del file.attrs[name]
+        if value is not None:
+            file.attrs[name] = value
+
+    return edit
+
+
+def without(name: str) -> Callable[[h5py.File], None]:
+    return lambda file: file.__delitem__(name)
+
+
+@pytest.mark.parametrize("edit", [
+    *map(attribute, ("history", "years", "half_width_days", "calendar", "series_days", "offset",
+                     "scale", "sums", "source_variable", "source_type", "year_totals")),
+    attribute("kuroshio_moments", "x"), attribute("years", "abc"), attribute("calendar", "moon"),
+    attribute("years", np.array([2001, 2050])), attribute("series_days", np.int32(3)),
+    attribute("series_days", np.array([5, 1])), attribute("half_width_days", np.int32(-4)),
+    attribute("source_type", "f9"), attribute("source_attributes", "{"),
+    attribute("year_totals", "[]"), attribute("year_totals", "{}"), attribute("scale", "x"),
+    *map(without, ("count", "mean", "sum3", "source_day")),
+])  # fmt: skip
+def test_an_edited_file_is_refused(made, place, edit):
+    path = place / "s.nc"
+    shutil.copy(made[".nc"], path)
+    with h5py.File(path, "r+") as file:
+        edit(file)
+    for command in (("info", path), ("climatology", path, "-q", "-o", place / "c.nc"),
+                    ("update", path, made["sst"], "--add", 2002, "-q")):  # fmt: skip
+        assert_refused(run_here("moments", *command), str(path), "anew")
+    assert not (place / "c.nc").exists()
+
+
+@pytest.mark.parametrize("length", [0, 5, 20])
+def test_a_chunk_cut_short_is_named(made, place, length):
+    path = place / "s.zarr"
+    shutil.copytree(made[".zarr"], path)
+    chunk = path / "sum2" / "c" / "3" / "0" / "0"
+    chunk.write_bytes(chunk.read_bytes()[:length])
+    done = run_here("moments", "climatology", path, "-q", "-o", place / "c.nc")
+    assert_refused(done, "damaged", str(path))
+    assert not (place / "c.nc").exists()
