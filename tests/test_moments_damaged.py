@@ -72,3 +72,23 @@ def test_a_chunk_cut_short_is_named(made, place, length):
     done = run_here("moments", "climatology", path, "-q", "-o", place / "c.nc")
     assert_refused(done, "damaged", str(path))
     assert not (place / "c.nc").exists()
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda s, d, o: ks.moments.update(s, d, add=2002, output=o), "add is 2002"),
+    (lambda s, d, o: ks.moments.update(s, d, remove="2001", output=o), "remove is '2001'"),
+    (lambda s, d, o: ks.moments.update(s, d, add=[2002], output=5), "output is 5"),
+    (lambda s, d, o: ks.moments.update(None, d, add=[2002], output=o), "path is None"),
+    (lambda s, d, o: ks.moments.update(s, d, add=[2002], output=o, threads="2"), "threads is '2'"),
+    (lambda s, d, o: ks.moments.new(d, 5), "output is 5"),
+    (lambda s, d, o: ks.moments.new(d, o, threads=2.5), "threads is 2.5"),
+    (lambda s, d, o: ks.moments.new(d, o, memory_bytes="1G"), "memory_bytes is '1G'"),
+    (lambda s, d, o: ks.moments.climatology([s]), "path is"),
+    (lambda s, d, o: ks.moments.climatology(s, threads=1.5), "threads is 1.5"),
+    (lambda s, d, o: ks.moments.climatology(s, memory_bytes="a"), "memory_bytes is 'a'"),
+    (lambda s, d, o: ks.moments.climatology(s, memory_bytes=float("nan")), "memory_bytes is nan"),
+])  # fmt: skip
+def test_odd_arguments_from_python(made, place, call, words):
+    with pytest.raises(ks.Refusal, match=words):
+        call(made[".nc"], str(made["sst"]), place / "o.nc")
+    assert not (place / "o.nc").exists()
