@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import kuroshio as ks
-from cli_runs import assert_refused, run_here
+from cli_runs import assert_refused, left_over, run_here
+from kept import facts
 from kuroshio.archive.synthetic import make_archive
+from kuroshio.moments import job
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,8 @@ def made(tmp_path_factory) -> dict[str, Path]:
     paths = {suffix: folder / f"s{suffix}" for suffix in (".nc", ".zarr")}
     for path in paths.values():
         ks.moments.new(str(folder / "sst"), path, baseline=(2001, 2001))
-    return paths | {"sst": folder / "sst"}
+    make_archive(folder / "more", (2001, 2003), 30.0, "oisst")
+    return paths | {"sst": folder / "sst", "more": folder / "more"}
 
 
 def attribute(name: str, value: Any = None) -> Callable[[h5py.File], None]:
@@ -92,3 +95,38 @@ def test_odd_arguments_from_python(made, place, call, words):
     with pytest.raises(ks.Refusal, match=words):
         call(made[".nc"], str(made["sst"]), place / "o.nc")
     assert not (place / "o.nc").exists()
+
+
+@pytest.mark.parametrize("name", ["count", "mean", "sum1", "sum2", "sum3", "sum4", "all"])
+def test_a_chunk_that_is_lost_is_no_zero(made, place, name):
+    path = place / "s.zarr"
+    shutil.copytree(made[".zarr"], path)
+    lost = [*path.glob("*/c/3/0/0")] if name == "all" else [path / name / "c" / "3" / "0" / "0"]
+    for chunk in lost:
+        chunk.unlink()
+    done = run_here("moments", "climatology", path, "-q", "-o", place / "c.nc")
+    assert_refused(done, "damaged", str(path))
+    done = run_here("moments", "update", path, made["more"], "--add", 2002, "-q")
+    assert_refused(done, "damaged", str(path))
+    assert left_over(place) == ["s.zarr"]
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_two_updates_at_once(made, place, monkeypatch, suffix):
+    """The second to end does not undo the first."""
+    path, usual, begun = place / f"s{suffix}", job.check_data, []
+    ks.moments.new(str(made["more"]), path, baseline=(2001, 2001))
+
+    def meanwhile(*args: Any) -> None:
+        if not begun:
+            begun.append(1)
+            ks.moments.update(path, str(made["more"]), add=[2002])
+        usual(*args)
+
+    monkeypatch.setattr(job, "check_data", meanwhile)
+    done = run_here("moments", "update", path, made["more"], "--add", 2003, "-q")
+    assert_refused(done, "changed by another", str(path))
+    assert facts(path).years == (2001, 2002)
+    assert left_over(place) == [path.name]
+    done = run_here("moments", "update", path, made["more"], "--add", 2003, "-q")
+    assert done.status == 0, done

@@ -77,6 +77,11 @@ class Stored:
             return chunks.read(days, rows)
         return np.array(self._dataset[name].variable[days, rows].values)
 
+    def absent(self, name: str, days: slice, rows: slice) -> int | None:
+        """How many chunks of such a part are not stored, being fill or lost; None: unknown."""
+        chunks = self._chunks[name]
+        return None if chunks is None else chunks.absent(days, rows)
+
     def close(self) -> None:
         self._dataset.close()
 

@@ -27,6 +27,7 @@ from ..errors import Refusal
 from ..kernels import kept_codes, kept_values
 from ..keys import AFFINE16, Keys
 from .changes import Series, Totals
+from .lost import lost
 
 FORMAT = 1
 KIND = "kuroshio_moments"  # the attribute that tells such a file, with FORMAT as its value
@@ -297,7 +298,18 @@ def empty(state: State, days: int, cells: int) -> Kept:
 
 
 def read_pools(state: State, stored: Stored, days: slice, rows: slice) -> Kept:
-    """(day of year, cell) of some rows of the grid."""
+    """(day of year, cell) of some rows of the grid.
+
+    Raises Refusal where it is damaged: a chunk that is lost reads as if it had been left out, being
+    fill, and only what the variables say of each other shows it.
+    """
     make: Any = kept_codes.Kept if state.keys else kept_values.Kept
     arrays = (stored.read(name, days, rows) for name in state.names)
-    return make(*(values.reshape(len(values), -1) for values in arrays))
+    kept: Kept = make(*(values.reshape(len(values), -1) for values in arrays))
+    absent = {stored.absent(name, days, rows) for name in state.names if name != "sum4_high"}
+    if absent not in ({0}, {None}) and (which := lost(kept)):
+        raise Refusal(
+            f"{stored.path} is damaged: {which} has lost a part. Make it anew with `kuroshio "
+            "moments new`."
+        )
+    return kept
