@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
 import h5py
@@ -12,10 +13,11 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli_runs import assert_refused, run_here
+from cli_runs import assert_refused, left_over, run_here
 from kuroshio.accuracy import compare, percent
 from kuroshio.errors import Refusal
 from kuroshio.output import cell_dims
+from kuroshio.plot import style
 from kuroshio.request import Request
 from small_climatologies import global_grid, loose_grid, polar_grid, write_climatology
 
@@ -187,3 +189,20 @@ def test_cells_elsewhere_are_no_errors(tmp_path):
     assert compare(one, one).largest == 0
     with pytest.raises(Refusal, match="differ: two grids"):
         compare(one, edited(exact, tmp_path / "other.nc", named("b")))
+
+
+def test_a_disk_that_is_full(pair, tmp_path, monkeypatch):
+    """Of the picture nothing is left, and one that was there before stays."""
+    exact, _ = pair
+    picture = tmp_path / "a.png"
+    assert run_here("accuracy", exact, exact, "-o", picture).status == 0
+    before = picture.read_bytes()
+
+    def fail(figure, path):
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(style, "save", fail)
+    assert_refused(run_here("accuracy", exact, exact, "-o", picture), "No space left", "a.png")
+    assert left_over(tmp_path) == ["a.png"]
+    assert picture.read_bytes() == before
