@@ -10,6 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import xarray as xr
 
 import kuroshio as ks
 from cli_runs import assert_refused, left_over, run_here
@@ -130,3 +131,14 @@ def test_two_updates_at_once(made, place, monkeypatch, suffix):
     assert left_over(place) == [path.name]
     done = run_here("moments", "update", path, made["more"], "--add", 2003, "-q")
     assert done.status == 0, done
+
+
+def test_an_infinite_value_cannot_be_taken_away(place):
+    days = xr.date_range("2001-01-01", "2002-12-31")
+    values = np.random.default_rng().normal(size=(days.size, 2))
+    values[10, 0] = np.inf
+    data = xr.DataArray(values, {"time": days, "cell": [0, 1]}, name="sst")
+    ks.moments.new(data, place / "s.nc", baseline=(2001, 2002))
+    with pytest.raises(ks.Refusal, match="2001 hold infinite values"):
+        ks.moments.update(place / "s.nc", data, remove=[2001])
+    ks.moments.update(place / "s.nc", data, remove=[2002])

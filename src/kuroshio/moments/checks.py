@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import isclose
+from math import isclose, isfinite
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +99,11 @@ def check_same(
 ) -> None:
     """Whether what is to be taken away is what was added."""
     number, total = state.totals[year]
+    if not isfinite(total):
+        raise Refusal(
+            f"The files of {year} hold infinite values, or sums beyond float64, which cannot be "
+            f"taken away again from {path}. Make the moments anew, of files without them."
+        )
     same = found[0] == number
     if state.keys:
         same &= found[1] == total
