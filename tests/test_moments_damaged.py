@@ -142,3 +142,11 @@ def test_an_infinite_value_cannot_be_taken_away(place):
     with pytest.raises(ks.Refusal, match="2001 hold infinite values"):
         ks.moments.update(place / "s.nc", data, remove=[2001])
     ks.moments.update(place / "s.nc", data, remove=[2002])
+
+
+def test_a_dimension_that_is_gone(made, place):
+    """Of which netCDF4 makes an AttributeError."""
+    shutil.copy(made[".nc"], place / "s.nc")
+    with h5py.File(place / "s.nc", "r+") as file:
+        del file["lat"]
+    assert_refused(run_here("moments", "info", place / "s.nc"), "cannot be read", "s.nc")

@@ -34,7 +34,7 @@ class Stored:
             self._dataset = xr.open_dataset(
                 self.path, engine=engine, decode_cf=False, cache=False, chunks=None
             )
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, AttributeError, RuntimeError) as error:
             reason = str(error) if isinstance(error, OSError) else "it is neither"
             raise Refusal(
                 f"{self.path} cannot be read as NetCDF or Zarr: {reason}. Give one that kuroshio "
