@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
+import h5py
 import matplotlib.image
 import numpy as np
 import pytest
@@ -11,9 +13,11 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli_runs import run_here
+from cli_runs import assert_refused, left_over, run_here
 from kuroshio.accuracy import compare, percent
 from kuroshio.errors import Refusal
+from kuroshio.output import cell_dims
+from kuroshio.plot import style
 from kuroshio.request import Request
 from small_climatologies import global_grid, loose_grid, polar_grid, write_climatology
 
@@ -136,3 +140,69 @@ def test_other_refusals(tmp_path):
         assert done.status == 2
         assert done.out == ""
     assert run_here("accuracy", exact, tmp_path / "absent.nc").status == 2
+
+
+def edited(path, to, change):
+    with xr.open_dataset(path) as dataset:
+        other = dataset.load()
+    change(other).to_netcdf(to)
+    return to
+
+
+@pytest.mark.parametrize("name", ["percentile", "month", "day_of_month"])
+def test_a_file_that_lacks_a_coordinate(pair, tmp_path, name):
+    exact, _ = pair
+    bare = edited(exact, tmp_path / "bare.nc", lambda d: d.drop_vars(name))
+    for files in ((exact, bare), (bare, exact)):
+        with pytest.raises(Refusal, match=f"bare.nc has no {name}"):
+            compare(*files)
+
+
+def test_damage_is_named(pair, tmp_path):
+    exact, _ = pair
+    broken = tmp_path / "broken.nc"
+    with xr.open_dataset(exact) as dataset:
+        dataset.load().to_netcdf(broken, encoding={"thresh": {"zlib": True}})
+    with h5py.File(broken) as file:
+        chunk = file["thresh"].id.get_chunk_info(0)
+    with open(broken, "r+b") as file:
+        file.seek(chunk.byte_offset)
+        file.write(b"\x55" * chunk.size)
+    assert_refused(run_here("accuracy", exact, broken), "damaged", "broken.nc")
+
+
+def test_cells_elsewhere_are_no_errors(tmp_path):
+    """Also where their places are no coordinates of dimensions, or are names."""
+    exact = write_climatology(tmp_path / "exact.nc", loose_grid())
+    with xr.open_dataset(exact) as dataset:
+        place = next(n for n, c in dataset.coords.items() if c.dims == cell_dims(dataset))
+    away = edited(exact, tmp_path / "away.nc", lambda d: d.assign_coords({place: d[place] + 1}))
+    with pytest.raises(Refusal, match="differ: two grids"):
+        compare(exact, away)
+
+    def named(letter):
+        return lambda d: d.assign_coords(
+            {dim: [f"{letter}{i}" for i in range(d.sizes[dim])] for dim in cell_dims(d)}
+        )
+
+    one = edited(exact, tmp_path / "one.nc", named("a"))
+    assert compare(one, one).largest == 0
+    with pytest.raises(Refusal, match="differ: two grids"):
+        compare(one, edited(exact, tmp_path / "other.nc", named("b")))
+
+
+def test_a_disk_that_is_full(pair, tmp_path, monkeypatch):
+    """Of the picture nothing is left, and one that was there before stays."""
+    exact, _ = pair
+    picture = tmp_path / "a.png"
+    assert run_here("accuracy", exact, exact, "-o", picture).status == 0
+    before = picture.read_bytes()
+
+    def fail(figure, path):
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(style, "save", fail)
+    assert_refused(run_here("accuracy", exact, exact, "-o", picture), "No space left", "a.png")
+    assert left_over(tmp_path) == ["a.png"]
+    assert picture.read_bytes() == before

@@ -93,10 +93,22 @@ def compare(
     if not limits or not all(np.isfinite(limit) and limit > 0 for limit in limits):
         raise Refusal("A limit of the difference is a number above 0, such as 0.3.")
     with open_climatology(exact) as one, open_climatology(estimate) as other:
+        for dataset, path in ((one, exact), (other, estimate)):
+            absent = [n for n in ("percentile", "month", "day_of_month") if n not in dataset.coords]
+            if absent:
+                raise Refusal(
+                    f"{path} has no {' and no '.join(absent)}, which climatologies of kuroshio "
+                    "have. Give the file as `kuroshio climatology` made it."
+                )
         first = with_one_percentile(one, percentile)
         second = with_one_percentile(other, percentile)
-        _check(first, second, str(exact), str(estimate))
-        return _compared(first, second, str(exact), str(estimate), tuple(sorted(limits)))
+        try:
+            _check(first, second, str(exact), str(estimate))
+            return _compared(first, second, str(exact), str(estimate), tuple(sorted(limits)))
+        except (OSError, RuntimeError) as error:  # of the libraries, which do not name the file
+            raise Refusal(
+                f"{exact} or {estimate} is damaged, values cannot be read: {error}. Make it anew."
+            ) from error
 
 
 def _check(first: xr.Dataset, second: xr.Dataset, exact: str, estimate: str) -> None:
@@ -115,11 +127,20 @@ def _check(first: xr.Dataset, second: xr.Dataset, exact: str, estimate: str) -> 
             f"{exact} holds {first.sizes['dayofyear']} days of year and {estimate} "
             f"{second.sizes['dayofyear']}, or others. Give two of the same days."
         )
-    for dim in cell_dims(first):
-        if dim in first.coords and dim in second.coords:
-            a, b = first[dim].values, second[dim].values
-            if a.dtype.kind == "f" and not np.allclose(a, b, atol=1e-4):
-                raise Refusal(f"The {dim} of {exact} and of {estimate} differ: two grids.")
+    cells = {*cell_dims(first)}
+    for name in sorted({*map(str, first.coords)} & {*map(str, second.coords)}):
+        a, b = first[name], second[name]
+        if not a.dims or not {*a.dims} <= cells:
+            continue
+        if {*a.dims} != {*b.dims} or not _alike(a.values, b.transpose(*a.dims)):
+            raise Refusal(f"The {name} of {exact} and of {estimate} differ: two grids.")
+
+
+def _alike(one: np.ndarray, other: xr.DataArray) -> bool:
+    """Coordinates but for what float32 leaves of them."""
+    if one.dtype.kind in "fiu" and other.dtype.kind in "fiu":
+        return np.allclose(one, other.values, atol=1e-4, equal_nan=True)
+    return np.array_equal(one, other.values)
 
 
 def _sizes(dataset: xr.Dataset) -> str:

@@ -34,7 +34,7 @@ class Stored:
             self._dataset = xr.open_dataset(
                 self.path, engine=engine, decode_cf=False, cache=False, chunks=None
             )
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, AttributeError, RuntimeError) as error:
             reason = str(error) if isinstance(error, OSError) else "it is neither"
             raise Refusal(
                 f"{self.path} cannot be read as NetCDF or Zarr: {reason}. Give one that kuroshio "
@@ -76,6 +76,11 @@ class Stored:
         if chunks is not None:
             return chunks.read(days, rows)
         return np.array(self._dataset[name].variable[days, rows].values)
+
+    def absent(self, name: str, days: slice, rows: slice) -> int | None:
+        """How many chunks of such a part are not stored, being fill or lost; None: unknown."""
+        chunks = self._chunks[name]
+        return None if chunks is None else chunks.absent(days, rows)
 
     def close(self) -> None:
         self._dataset.close()

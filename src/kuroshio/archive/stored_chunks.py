@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,11 +40,7 @@ class Chunks(NamedTuple):
         wanted = [first, second, *(slice(None) for _ in self.shape[2:])]
         parts = [slice(*w.indices(size)) for w, size in zip(wanted, self.shape, strict=True)]
         out = np.empty([part.stop - part.start for part in parts], self.dtype)
-        counts = (
-            range(part.start // size, -(-part.stop // size))
-            for part, size in zip(parts, self.chunk, strict=True)
-        )
-        for index in product(*counts):
+        for index in self._indices(parts):
             to, of = [], []
             for number, size, part in zip(index, self.chunk, parts, strict=True):
                 begin = max(number * size, part.start)
@@ -54,21 +51,41 @@ class Chunks(NamedTuple):
             out[tuple(to)] = self.fill if values is None else values[tuple(of)]
         return out
 
+    def absent(self, first: slice, second: slice) -> int:
+        """How many chunks of such a part are not stored."""
+        wanted = [first, second, *(slice(None) for _ in self.shape[2:])]
+        parts = [slice(*w.indices(size)) for w, size in zip(wanted, self.shape, strict=True)]
+        if self.ranges is not None:
+            return sum(index not in self.ranges for index in self._indices(parts))
+        return sum(not self._file(index).exists() for index in self._indices(parts))
+
+    def _indices(self, parts: list[slice]) -> Iterator[tuple[int, ...]]:
+        """Of the chunks that hold something of a part."""
+        counts = (
+            range(part.start // size, -(-part.stop // size))
+            for part, size in zip(parts, self.chunk, strict=True)
+        )
+        return product(*counts)
+
+    def _file(self, index: tuple[int, ...]) -> Path:
+        return self.path.joinpath("c", *map(str, index))
+
     def _values(self, index: tuple[int, ...]) -> np.ndarray | None:
-        """A whole chunk; None where it is not stored, being fill."""
+        """A whole chunk; None where it is not stored, being fill.
+
+        Of a chunk cut short Blosc makes a SystemError."""
         try:
             if self.ranges is None:
                 return self._of_store(index)
             return self._of_file(*self.ranges[index]) if index in self.ranges else None
-        except (OSError, ValueError, RuntimeError, deflate.DeflateError) as error:
+        except (OSError, ValueError, RuntimeError, SystemError, deflate.DeflateError) as error:
             raise Refusal(
                 f"The file {self.path} is damaged, a chunk cannot be read: {error}. Make it anew."
             ) from error
 
     def _of_store(self, index: tuple[int, ...]) -> np.ndarray | None:
-        file = self.path.joinpath("c", *map(str, index))
         try:
-            data = file.read_bytes()
+            data = self._file(index).read_bytes()
         except FileNotFoundError:
             return None
         return np.frombuffer(Blosc().decode(data), self.dtype).reshape(self.chunk)

@@ -12,6 +12,7 @@ docs/design/moments.md for why it is so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from ..request import Request
 if TYPE_CHECKING:
     import xarray as xr
 
-    from .job import Done
+    from .job import Done, Means
     from .state import State
 
 __all__ = ["climatology", "new", "update"]
@@ -60,14 +61,14 @@ def new(
     Raises kuroshio.Refusal as `kuroshio.climatology` does.
     """
     from ..archive.catalog import open_archive
-    from .job import Means, make
+    from .job import make
 
-    means = Means(memory_bytes, threads, skip_bad)
+    means = _means(memory_bytes, threads, skip_bad)
     years = baseline_years(baseline)
     opened = open_archive(source, skip_bad=skip_bad, **archive)
     done = make(
-        opened, years, whole("half_width", half_width), output, means, overwrite=overwrite,
-        sources=name_of(source),
+        opened, years, whole("half_width", half_width), _path("output", output), means,
+        overwrite=overwrite, sources=name_of(source),
     )  # fmt: skip
     _warn(opened.notes, done)
 
@@ -95,14 +96,16 @@ def update(
     add is there already, one to remove is not, or its files have changed.
     """
     from ..archive.catalog import open_archive
-    from .job import Means
     from .job import update as carry_out
 
-    means = Means(memory_bytes, threads, skip_bad)
+    means = _means(memory_bytes, threads, skip_bad)
+    path, come, gone = _path("path", path), _years("add", add), _years("remove", remove)
+    if output is not None:
+        output = _path("output", output)
     opened = open_archive(source, skip_bad=skip_bad, **archive)
     done = carry_out(
-        path, opened, [whole("add", y) for y in add], [whole("remove", y) for y in remove], means,
-        output=output, overwrite=overwrite, sources=name_of(source),
+        path, opened, come, gone, means, output=output, overwrite=overwrite,
+        sources=name_of(source),
     )  # fmt: skip
     _warn(opened.notes, done)
 
@@ -128,7 +131,7 @@ def climatology(
     import xarray as xr
 
     from ..api import dataset_of
-    from .job import Means, estimate
+    from .job import estimate
 
     percentiles = percentile if is_several(percentile) else (percentile,)
     options: dict[str, Any] = {
@@ -141,7 +144,8 @@ def climatology(
     }
     if not (output is None or isinstance(output, (str, PathLike))):
         raise Refusal(f"output is {output!r}; it must be a path such as 'clim.nc', or None.")
-    means = Means(memory_bytes, threads)
+    means = _means(memory_bytes, threads, skip_bad=False)
+    path = _path("path", path)
     done = estimate(
         path, lambda state: request_of(state, options), means, output=output, overwrite=overwrite
     )
@@ -158,6 +162,30 @@ def request_of(state: State, options: dict[str, Any]) -> Request:
         baseline=(state.years[0], state.years[-1]), half_width=state.half_width,
         method="moments", **options,
     )  # fmt: skip
+
+
+def _path(name: str, given: Any) -> str | PathLike[str]:
+    if not isinstance(given, (str, PathLike)):
+        raise Refusal(f"{name} is {given!r}; it must be a path such as 'moments.nc'.")
+    return given
+
+
+def _years(name: str, given: Any) -> list[int]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise Refusal(f"{name} is {given!r}; it must be a list of years, such as [2021].")
+    return [whole(name, year) for year in given]
+
+
+def _means(memory_bytes: Any, threads: Any, skip_bad: bool) -> Means:
+    from .job import Means
+
+    if memory_bytes is not None and not isfinite(number("memory_bytes", memory_bytes)):
+        raise Refusal(f"memory_bytes is {memory_bytes!r}; it must be a number of bytes.")
+    return Means(
+        None if memory_bytes is None else int(memory_bytes),
+        None if threads is None else whole("threads", threads),
+        skip_bad,
+    )
 
 
 def _warn(notes: Iterable[str], done: Done) -> None:

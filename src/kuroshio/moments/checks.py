@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from math import isclose
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isclose, isfinite
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from .. import calendar as cal
 from ..archive.key_kind import choose_keys, widest_keys
 from ..archive.model import Archive
+from ..archive.stored import Stored
 from ..archive.timeline import difference
 from ..errors import Refusal
 from ..keys import Keys
@@ -96,6 +99,11 @@ def check_same(
 ) -> None:
     """Whether what is to be taken away is what was added."""
     number, total = state.totals[year]
+    if not isfinite(total):
+        raise Refusal(
+            f"The files of {year} hold infinite values, or sums beyond float64, which cannot be "
+            f"taken away again from {path}. Make the moments anew, of files without them."
+        )
     same = found[0] == number
     if state.keys:
         same &= found[1] == total
@@ -108,6 +116,43 @@ def check_same(
             f"pools then held {number:,} values with the sum {total:,}, and now {found[0]:,} with "
             f"{found[1]:,}. Taking these away would leave neither. Make the moments anew with "
             "`kuroshio moments new`."
+        )
+
+
+def stamp(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Tells a file, or a store, from one that takes its place."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def check_unchanged(path: str | os.PathLike[str], was: tuple[int, int] | None) -> None:
+    if stamp(path) != was:
+        raise Refusal(
+            f"{path} was changed by another program while it was read, perhaps by another update. "
+            "It was left as that made it; run this command again."
+        )
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], was: tuple[int, int] | None) -> Iterator[None]:
+    """Of a file that was replaced meanwhile nothing is called damaged."""
+    try:
+        yield
+    except Refusal:
+        check_unchanged(path, was)
+        raise
+
+
+def check_whole(state: State, stored: Stored, number: int) -> None:
+    """Whether the pools hold as many values as their years brought."""
+    expected = sum(values for values, _ in state.totals.values())
+    if number != expected:
+        raise Refusal(
+            f"{stored.path} is damaged: its pools hold {number:,} values, and its years brought "
+            f"{expected:,}. Make it anew with `kuroshio moments new`."
         )
 
 

@@ -69,6 +69,7 @@ class Estimate:
     def __init__(self, state: State, stored: Stored, request: Request, spans: Spans) -> None:
         self.state, self.stored, self.request, self.spans = state, stored, request, spans
         archive = state.archive
+        self.were: list[int] = []  # values in the pools, band by band
         self.length = cal.template_length(archive.calendar)
         self.statistics = statistics(request)
         self.averaged = len(request.percentiles) + 1  # of them, those smoothed
@@ -88,6 +89,7 @@ class Estimate:
         """Read the pools of a band, and put all its days of year; `put` as an output has it."""
         start = perf_counter()
         kept = read_pools(self.state, self.stored, slice(0, self.length), rows)
+        self.were.append(int(kept.number.sum()))
         read = perf_counter()
         self.spans("fetch", start, read, sum(values.nbytes for values in kept))
         cells, tile = kept.mean.shape[1], tile_cells()

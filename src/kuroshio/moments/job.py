@@ -32,7 +32,18 @@ from ..keys import Keys
 from ..memory_output import MemoryOutput
 from ..request import Request, check_doys
 from .changes import CHUNK_DOYS, Entry, Series, entries, lengthened
-from .checks import check_archive, check_data, check_same, check_years, keys_for, no_multiples
+from .checks import (
+    check_archive,
+    check_data,
+    check_same,
+    check_unchanged,
+    check_whole,
+    check_years,
+    keys_for,
+    no_multiples,
+    reading,
+    stamp,
+)
 from .sources import joined, missing_days, sources_of
 from .state import State, describe, read_state, totals_text, years_text
 
@@ -149,6 +160,7 @@ def update(
 
     Only the days that enter or leave a pool are read.
     """
+    was = stamp(path)
     before, stored = read_state(path)
     with stored:
         in_place = output is None or os.path.realpath(output) == os.path.realpath(path)
@@ -170,20 +182,23 @@ def update(
             history=f"{history_line(means.command)}\n{before.history}",
         )
 
-        def check(found: dict[Entry, tuple[int, float]]) -> None:
-            for entry, pair in found.items():
+        def check(changed: Changed) -> None:
+            check_unchanged(path, was)
+            check_whole(before, stored, changed.were)
+            for entry, pair in changed.totals.items():
                 if entry.sign < 0:
                     check_same(Path(path), before, entry.year, pair, keys.lossless)
 
         change = _Change(after, stored, archive, wanted, keys, target, means, True, check)
-        return change.carry_out(missing_days(come, series, calendar))
+        with reading(path, was):
+            return change.carry_out(missing_days(come, series, calendar))
 
 
 @dataclass
 class _Change:
     """A change of a file of moments, tried until keys and cells are as the values need them.
 
-    check  raises Refusal where what was read, by entries, is not what it should be
+    check  raises Refusal where what was read is not what it should be
     """
 
     state: State
@@ -194,7 +209,7 @@ class _Change:
     output: str | os.PathLike[str]
     means: Means
     overwrite: bool
-    check: Callable[[dict[Entry, tuple[int, float]]], None] = lambda found: None
+    check: Callable[[Changed], None] = lambda changed: None
     leave_out_land: bool = True
     tight: str | None = None  # a warning of the disk
 
@@ -251,7 +266,7 @@ class _Change:
 
     def _late(self, changed: Changed) -> dict[str, str]:
         """The attributes known only now."""
-        self.check(changed.totals)
+        self.check(changed)
         totals = {year: self.state.totals.get(year, (0, 0)) for year in self.state.years}
         for entry, (number, total) in changed.totals.items():
             if entry.sign > 0:
@@ -273,6 +288,7 @@ def estimate(
         check_output(output, overwrite)
         if os.path.realpath(output) == os.path.realpath(path):
             raise Refusal(f"The output {output} is the file of moments. Choose another name.")
+    was = stamp(path)
     state, stored = read_state(path)
     with stored:
         request = request_of(state)
@@ -303,10 +319,13 @@ def estimate(
                     means.progress("read", done, bands)
 
                 try:
-                    crew.run(band, list(pairwise(edges)))
+                    with reading(path, was):
+                        crew.run(band, list(pairwise(edges)))
                 except BaseException:
                     crew.dismiss()
                     raise
+                check_unchanged(path, was)
+                check_whole(state, stored, sum(work.were))
                 opened.finish([])
             if output is None:
                 fields = writer.fields

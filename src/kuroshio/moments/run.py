@@ -40,11 +40,13 @@ Open = Callable[[Plan, Any], AbstractContextManager[Any]]
 
 @dataclass
 class Changed:
-    """What came of it: the plan, number and sum of the values of each entry, files left out."""
+    """What came of it: the plan, number and sum of the values of each entry, files left out, and
+    the number of values that the old file's pools held."""
 
     plan: Plan
     totals: dict[Entry, tuple[int, float]]
     skipped: list[str] = field(default_factory=list)
+    were: int = 0
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def carry_out(
                 for number in range(plan.blocks):
                     work.block(block_of(needs, layout, plan, number, sea))
                 totals = dict(zip(table.entries, work.totals(), strict=True))
-                changed = Changed(plan, totals, sorted(set(reader.skipped)))
+                changed = Changed(plan, totals, sorted(set(reader.skipped)), sum(work.were))
                 output.finish(changed.skipped, **late(changed))
             except BaseException:
                 crew.dismiss()  # nobody may put into an output that is being removed
@@ -147,6 +149,7 @@ class _Work:
         self.number = np.zeros(steps, np.int64)  # of values, and their sum, of each step
         self.total = np.zeros(steps, np.int64 if task.state.keys else np.float64)
         self.compiled = False
+        self.were: list[int] = []  # values in the pools of the old file, by what was read of it
 
     def totals(self) -> list[tuple[int, float]]:
         return self.table.totals(self.number, self.total)
@@ -204,6 +207,7 @@ class _Work:
         else:
             kept = read_pools(self.task.state, self.task.old, days, rows)
             size = sum(values.nbytes for values in kept)
+            self.were.append(int(kept.number.sum()))
             self.spans("fetch", start, start := perf_counter(), size)
         begin, end = ((row - block.rows.start) * inner for row in (rows.start, rows.stop))
         for grid_start, length, place in block.runs.table.tolist():

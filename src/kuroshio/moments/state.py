@@ -27,6 +27,7 @@ from ..errors import Refusal
 from ..kernels import kept_codes, kept_values
 from ..keys import AFFINE16, Keys
 from .changes import Series, Totals
+from .lost import lost
 
 FORMAT = 1
 KIND = "kuroshio_moments"  # the attribute that tells such a file, with FORMAT as its value
@@ -199,13 +200,33 @@ def _state_of(stored: Stored) -> State:
         raise Refusal(
             f"{stored.path} holds no moments. Give a file made by `kuroshio moments new`."
         )
-    if int(attrs[KIND]) != FORMAT:
+    if str(attrs[KIND]) != str(FORMAT):
         raise Refusal(
             f"{stored.path} is in format {attrs[KIND]} of moments, and this version of kuroshio "
             f"reads {FORMAT}. Make it anew with `kuroshio moments new`."
         )
+    try:
+        state = _facts_of(stored)
+        wrong = _wrong(state, stored)
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+        wrong = f"{type(error).__name__}, {error}"
+        raise _edited(stored, wrong) from error
+    if wrong:
+        raise _edited(stored, wrong)
+    return state
+
+
+def _edited(stored: Stored, wrong: str) -> Refusal:
+    return Refusal(
+        f"{stored.path} is not as kuroshio wrote it: {wrong}. It was damaged or edited; make it "
+        "anew with `kuroshio moments new`."
+    )
+
+
+def _facts_of(stored: Stored) -> State:
+    attrs = stored.attrs
     keys = None
-    if "scale" in attrs:
+    if attrs["sums"] == EXACT:
         keys = Keys(AFFINE16, float(attrs["scale"]), float(attrs["offset"]))
     ours = {"dayofyear", "month", "day_of_month", DAYS}
     dims = stored.dims("mean")[1:]
@@ -225,11 +246,35 @@ def _state_of(stored: Stored) -> State:
     )
     first, last = (int(day) for day in np.asarray(attrs["series_days"]))
     years = tuple(int(year) for year in np.atleast_1d(attrs["years"]))
+    totals = {
+        int(year): (int(number), total)
+        for year, (number, total) in json.loads(attrs["year_totals"]).items()
+    }
     return State(
-        archive, keys, int(attrs["half_width_days"]), Series(days, (first, last), years),
-        {int(year): tuple(pair) for year, pair in json.loads(attrs["year_totals"]).items()},
+        archive, keys, int(attrs["half_width_days"]), Series(days, (first, last), years), totals,
         {k: v for k, v in attrs.items() if k in SOURCES}, str(attrs["history"]),
     )  # fmt: skip
+
+
+def _wrong(state: State, stored: Stored) -> str:
+    """What of a file contradicts the rest of it, in words; '' where nothing does."""
+    length = template_length(state.archive.calendar)
+    shape = length, *state.archive.grid.shape
+    for name in state.names:
+        if name not in stored.names:
+            return f"there is no variable {name}"
+        if stored.shape(name) != shape:
+            return f"{name} has the shape {stored.shape(name)} and not {shape}"
+    if not np.array_equal(stored.coords["dayofyear"].values, np.arange(1, length + 1)):
+        return "dayofyear is not every day of a year"
+    days, (first, last) = state.series.days, state.series.span
+    if not days.size or (np.diff(days) <= 0).any() or first > days[0] or last < days[-1]:
+        return f"{DAYS} does not rise, or has days outside series_days"
+    if sorted({*state.years}) != [*state.years] or {*state.totals} != {*state.years}:
+        return f"years are {years_text(state.years)} and year_totals has others"
+    if state.half_width < 0:
+        return f"half_width_days is {state.half_width}"
+    return ""
 
 
 # What is said of the files, as in archive.describe.
@@ -253,7 +298,18 @@ def empty(state: State, days: int, cells: int) -> Kept:
 
 
 def read_pools(state: State, stored: Stored, days: slice, rows: slice) -> Kept:
-    """(day of year, cell) of some rows of the grid."""
+    """(day of year, cell) of some rows of the grid.
+
+    Raises Refusal where it is damaged: a chunk that is lost reads as if it had been left out, being
+    fill, and only what the variables say of each other shows it.
+    """
     make: Any = kept_codes.Kept if state.keys else kept_values.Kept
     arrays = (stored.read(name, days, rows) for name in state.names)
-    return make(*(values.reshape(len(values), -1) for values in arrays))
+    kept: Kept = make(*(values.reshape(len(values), -1) for values in arrays))
+    absent = {stored.absent(name, days, rows) for name in state.names if name != "sum4_high"}
+    if absent not in ({0}, {None}) and (which := lost(kept)):
+        raise Refusal(
+            f"{stored.path} is damaged: {which} has lost a part. Make it anew with `kuroshio "
+            "moments new`."
+        )
+    return kept

@@ -95,12 +95,21 @@ def check_picture(path: str | os.PathLike[str]) -> None:
 
 
 def plot_accuracy(found: Accuracy, path: str | os.PathLike[str]) -> None:
-    """Maps and a histogram of `accuracy.compare`, to a .png file."""
+    """Maps and a histogram of `accuracy.compare`, to a .png file.
+
+    Raises Refusal as `check_picture`, and where it cannot be written.
+    """
     check_picture(path)
     from .accuracy import draw_accuracy
 
     with open_climatology(found.exact) as dataset:
-        draw_accuracy(found, with_one_percentile(dataset, found.percentile), Path(path))
+        try:
+            draw_accuracy(found, with_one_percentile(dataset, found.percentile), Path(path))
+        except OSError as error:
+            raise Refusal(
+                f"The picture {path} could not be written: {error.strerror or error}. Choose "
+                "another folder, or free space on its disk."
+            ) from error
 
 
 def _need_matplotlib() -> None:

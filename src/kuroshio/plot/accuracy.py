@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,12 @@ def draw_accuracy(found: Accuracy, dataset: xr.Dataset, path: Path) -> None:
             bar.ax.set_title(units, fontsize=style.LABEL, loc="left")
     place = _on_paper(height, _LEFT, 0.7, style.WIDTH - _LEFT - 0.3, _HISTOGRAM)
     _histogram(figure.add_axes(place), found, units)
-    style.save(figure, path)
+    drawn_whole = path.with_name(f".{path.name}.part.png")  # a picture that is there is not lost
+    try:
+        style.save(figure, drawn_whole)
+        os.replace(drawn_whole, path)
+    finally:
+        drawn_whole.unlink(missing_ok=True)
 
 
 def _on_paper(
