@@ -1,0 +1,83 @@
+"""What is known of a rung after it has run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .place import Resources
+
+# Where a pass's seconds went; they are disjoint and add up to the whole.
+PARTS = {
+    "first read": "until the first batch was read",
+    "hidden wait": "the device idle, for the next batch was not read yet",
+    "copy": "copying to the device, where that was not hidden behind computing",
+    "compute": "kernels",
+    "final": "the last kernels and the copy of the results back",
+    "write": "writing the results",
+}
+
+
+@dataclass(frozen=True)
+class PassTimes:
+    """Seconds of one pass, by `PARTS`; and T_io and T_gpu, medians of its batches.
+
+    overlap_s  seconds of copying while a kernel ran, out of copy_s, as events of the device say
+    """
+
+    parts: dict[str, float]
+    io_s: float
+    gpu_s: float
+    copy_s: float
+    overlap_s: float
+    reads: int  # maps
+
+    @property
+    def total_s(self) -> float:
+        return sum(self.parts.values())
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Differences from the exact threshold, in the unit of the data, and of the mean."""
+
+    values: int
+    largest: float
+    root_mean_square: float
+    within: dict[str, float]  # "0.1": share of values that are as near as that
+    largest_of_mean: float
+    exact: bool  # no further off than float32 makes it
+
+
+@dataclass
+class RungResult:
+    """A rung's figures; `skipped` says why there are none."""
+
+    key: str
+    title: str
+    skipped: str = ""
+    rings: int = 0
+    passes: list[PassTimes] = field(default_factory=list)
+    resources: list[Resources] = field(default_factory=list)
+    accuracy: Accuracy | None = None
+    predicted: dict[str, float] = field(default_factory=dict)  # total_s, gpu_s, hidden_wait_s
+    experiment: str = ""  # file name of the record
+    verdict: str = ""
+
+    @property
+    def total_s(self) -> float:
+        return sum(each.total_s for each in self.passes)
+
+    @property
+    def gpu_s(self) -> float:
+        """Kernels, the last ones included where they are told apart."""
+        return sum(each.parts["compute"] for each in self.passes)
+
+    def part(self, name: str) -> float:
+        return sum(each.parts[name] for each in self.passes)
+
+    def as_json(self) -> dict[str, Any]:
+        said = asdict(self)
+        said["total_s"], said["gpu_s"] = self.total_s, self.gpu_s
+        said["parts"] = {name: self.part(name) for name in PARTS} if self.passes else {}
+        return said
