@@ -1,11 +1,12 @@
 """Archives of daily files to try the program on: `kuroshio synth`.
 
-Three layouts, as the data centres write them; one file a day, its variable in one shuffled and
-deflated chunk:
+Four layouts, most as the data centres write them; one file a day, its variable in one chunk,
+shuffled and deflated but for the last:
 
-oisst  int16 at 0.01 degrees Celsius, cell centres off the poles, latitude rising, a `zlev` of one
-era5   int16, scale and offset change from file to file, kelvin, poles included, latitude falling
-f8     float64 with all its digits, poles included, latitude rising
+oisst     int16 at 0.01 degrees Celsius, cell centres off the poles, latitude rising, a `zlev` of one
+era5      int16, scale and offset change from file to file, kelvin, poles included, latitude falling
+f8        float64 with all its digits, poles included, latitude rising
+f8-plain  the same, as it is
 
 Every file of a layout is the same skeleton (made once by netCDF4) with another date and another
 chunk, so making a day costs its field, its compression and about a millisecond of HDF5.
@@ -167,15 +168,13 @@ def _write_day(
             chunks |= _oisst_others(world, day, field)
     noon = np.datetime64(day, "D") + np.timedelta64(12, "h")
     time = (noon - layout.epoch) / np.timedelta64(24 // layout.time_scale, "h")
-    packed = {
-        name: deflate.zlib_compress(shuffle(codes).data, LEVEL) for name, codes in chunks.items()
-    }
+    stored = {name: _stored(codes, layout.deflated) for name, codes in chunks.items()}
     part = path.with_name(path.name + ".part")
     try:
         part.write_bytes(skeleton)
         with h5py.File(part, "r+") as file:
             file["time"][0] = time
-            for name, raw in packed.items():
+            for name, raw in stored.items():
                 file[name].id.write_direct_chunk((0,) * len(layout.dims), raw)
             for name, value in attrs.items():
                 file["sst"].attrs.modify(name, np.float64(value))
@@ -188,6 +187,10 @@ def _write_day(
                 "What was made before it is whole; make the rest elsewhere, or free space."
             ) from error
         raise
+
+
+def _stored(codes: np.ndarray, deflated: bool) -> bytes:
+    return deflate.zlib_compress(shuffle(codes).data, LEVEL) if deflated else codes.tobytes()
 
 
 def _encode_era5(celsius: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, float]]:

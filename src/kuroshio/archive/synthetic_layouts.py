@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ class Layout:
     epoch: np.datetime64  # instant of time 0
     precision: type[np.floating]  # in which the field is computed
     global_attrs: dict[str, Any]
+    deflated: bool = True
 
 
 _TITLE = "Synthetic daily sea surface temperature, not an observation"
@@ -58,6 +59,7 @@ LAYOUTS = {
         {"Conventions": "CF-1.11", "title": _TITLE},
     ),
 }  # fmt: skip
+LAYOUTS["f8-plain"] = replace(LAYOUTS["f8"], deflated=False)
 
 # The rest of an OISST file: name -> attributes; int16 at 0.01 like sst.
 _OISST_OTHERS = {
@@ -138,9 +140,9 @@ def skeleton_of(
                     np.dtype(layout.dtype),
                     layout.dims,
                     fill_value=layout.fill,
-                    zlib=True,
+                    zlib=layout.deflated,
                     complevel=LEVEL,
-                    shuffle=True,
+                    shuffle=layout.deflated,
                     chunksizes=[len(file.dimensions[dim]) for dim in layout.dims],
                 )
                 variable.setncatts(attrs)

@@ -23,9 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--layout",
-        choices=("oisst", "era5", "f8"),
+        choices=("oisst", "era5", "f8", "f8-plain"),
         default="oisst",
-        help="oisst: int16; era5: int16 whose scale differs from file to file; f8: float64",
+        help="oisst: int16; era5: int16 whose scale differs from file to file; f8: float64; "
+        "f8-plain: float64, not deflated",
     )
     parser.add_argument("--doys", metavar="DAYS", help="only these days of year, such as 153:244")
     parser.add_argument("--seed", type=int, default=0, help="another world (default 0)")
