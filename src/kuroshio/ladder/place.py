@@ -24,7 +24,6 @@ class Resources:
     registers: int  # a thread
     local_bytes: int  # a thread has outside of registers: scratch, stack frame
     block: int
-    blocks: int  # of all cells
     occupancy: float  # resident warps or wavefronts, of the most there can be
 
 
@@ -60,8 +59,13 @@ class Place(Protocol):
         """The kernels of `rungs/NAME`; `macros` go before a GPU's text."""
         ...
 
+    def host(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Host memory, float64, for a ring."""
+        ...
 
-Work = Callable[[], None]
+    def feed(self, maps: int, cells: int) -> Feed:
+        """For batches of so many maps at most."""
+        ...
 
 
 class Worker(Protocol):
@@ -86,6 +90,28 @@ class Worker(Protocol):
     @property
     def launches(self) -> Sequence[Launch]:
         """The kernels, for what the compiler made of them."""
+        ...
+
+
+Span = tuple[float, float]  # seconds of perf_counter's clock
+
+
+class Feed(Protocol):
+    """The way of a rung's maps from rings to a place, and of its results back."""
+
+    def send(self, worker: Worker, maps: np.ndarray, number: int) -> Callable[[], None]:
+        """Begin to copy a ring's maps (slot, year, cell) and to work on them.
+
+        Returns what must be called, by any thread, before the ring is filled again.
+        """
+        ...
+
+    def finish(self, worker: Worker) -> tuple[np.ndarray, np.ndarray]:
+        """Means and thresholds, float32 (day, cell), here; they hold until the next `finish`."""
+        ...
+
+    def spans(self) -> tuple[list[Span], list[Span]]:
+        """When was copied and when kernels ran, of what has been finished, and no longer known."""
         ...
 
 

@@ -13,7 +13,7 @@ PARTS = {
     "hidden wait": "the device idle, for the next batch was not read yet",
     "copy": "copying to the device, where that was not hidden behind computing",
     "compute": "kernels",
-    "final": "the last kernels and the copy of the results back",
+    "final": "copying the results back",
     "write": "writing the results",
 }
 
@@ -22,7 +22,8 @@ PARTS = {
 class PassTimes:
     """Seconds of one pass, by `PARTS`; and T_io and T_gpu, medians of its batches.
 
-    overlap_s  seconds of copying while a kernel ran, out of copy_s, as events of the device say
+    copy_s     of all batches, hidden or not
+    overlap_s  of copy_s, while a kernel ran; by the device's events
     """
 
     parts: dict[str, float]
@@ -30,7 +31,7 @@ class PassTimes:
     gpu_s: float
     copy_s: float
     overlap_s: float
-    reads: int  # maps
+    maps: int
 
     @property
     def total_s(self) -> float:
@@ -57,6 +58,7 @@ class RungResult:
     title: str
     skipped: str = ""
     rings: int = 0
+    runs: int = 1  # of the whole problem; `passes` are those of all runs
     passes: list[PassTimes] = field(default_factory=list)
     resources: list[Resources] = field(default_factory=list)
     accuracy: Accuracy | None = None
@@ -66,15 +68,16 @@ class RungResult:
 
     @property
     def total_s(self) -> float:
-        return sum(each.total_s for each in self.passes)
+        """Of a run, the mean of all."""
+        return sum(each.total_s for each in self.passes) / self.runs
 
     @property
     def gpu_s(self) -> float:
-        """Kernels, the last ones included where they are told apart."""
-        return sum(each.parts["compute"] for each in self.passes)
+        """Kernels of a run."""
+        return self.part("compute")
 
     def part(self, name: str) -> float:
-        return sum(each.parts[name] for each in self.passes)
+        return sum(each.parts[name] for each in self.passes) / self.runs
 
     def as_json(self) -> dict[str, Any]:
         said = asdict(self)
