@@ -189,7 +189,7 @@ def _write_day(
         raise
 
 
-def _stored(codes: np.ndarray, deflated: bool) -> bytes:
+def _stored(codes: np.ndarray, deflated: bool) -> bytes | bytearray:
     return deflate.zlib_compress(shuffle(codes).data, LEVEL) if deflated else codes.tobytes()
 
 

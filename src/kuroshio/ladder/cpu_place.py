@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from time import perf_counter
@@ -25,7 +26,7 @@ class _CpuLaunch:
         edges = np.linspace(0, cells, _SHARES * self._crew.threads + 1).astype(int).tolist()
         shares = [
             (np.int64(first), np.int64(last), *args)
-            for first, last in zip(edges, edges[1:], strict=False)
+            for first, last in itertools.pairwise(edges)
             if first < last
         ]
         self._function(*(np.int64(0), np.int64(0), *args))  # compiles it, in one thread

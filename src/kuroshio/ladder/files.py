@@ -72,7 +72,7 @@ def files_of(
             overwrite=bool(found), progress=lambda done, total: progress("make", done, total),
         )  # fmt: skip
     archive = open_archive(
-        folder, variable="sst", progress=lambda _, done, total: progress("index", done, total)
+        folder, variable="sst", progress=lambda done, total: progress("index", done, total)
     )
     return Files(folder, archive, _places(problem, folder, archive))
 
