@@ -3,7 +3,7 @@
 Four layouts, most as the data centres write them; one file a day, its variable in one chunk,
 shuffled and deflated but for the last:
 
-oisst     int16 at 0.01 degrees Celsius, cell centres off the poles, latitude rising, a `zlev` of one
+oisst     int16 at 0.01 degrees Celsius, cell centres off the poles, latitude rising, one `zlev`
 era5      int16, scale and offset change from file to file, kelvin, poles included, latitude falling
 f8        float64 with all its digits, poles included, latitude rising
 f8-plain  the same, as it is

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..device.cpu import Crew
-from .place import Feed, Launch, Span, Worker, empty_host
+from .place import Feed, Launch, Resources, Span, Worker, empty_host
 
 _SHARES = 4  # of the cells, a thread
 
 
 class _CpuLaunch:
-    resources = None
+    resources: Resources | None = None
 
     def __init__(self, crew: Crew, function: Any) -> None:
         self._crew, self._function = crew, function

@@ -43,6 +43,7 @@ class Accuracy:
     """Differences from the exact threshold, in the unit of the data, and of the mean."""
 
     values: int
+    disagree: int  # values that one has and the other lacks
     largest: float
     root_mean_square: float
     within: dict[str, float]  # "0.1": share of values that are as near as that

@@ -1,0 +1,69 @@
+"""The exact answer, and how far a rung is from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .files import Files
+from .problem import Pass, Problem
+from .results import Accuracy
+
+LIMITS = (0.1, 0.3, 0.5)
+_UNITS = 2  # in the last place of float32, of the largest value: what an exact rung may be off
+
+
+def literally(problem: Problem, files: Files, passing: Pass, cells: np.ndarray) -> np.ndarray:
+    """Means and thresholds of some cells by NumPy, float64 (2, day, cell)."""
+    years = [year for batch in passing.batches for year in batch.years]
+    values = files.read_cells(passing.slots, years, cells)
+    found = np.full((2, len(passing.doys), cells.size), np.nan)
+    for day in range(len(passing.doys)):
+        pool = values[day : day + problem.window].reshape(-1, cells.size)
+        there = ~np.isnan(pool).all(axis=0)
+        found[0, day, there] = np.nanmean(pool[:, there], axis=0)
+        found[1, day, there] = np.nanpercentile(pool[:, there], problem.percentile, axis=0)
+    return found
+
+
+class Errors:
+    """Differences of a rung's results from the exact ones, summed up pass by pass."""
+
+    def __init__(self) -> None:
+        self._values = self._disagree = 0
+        self._largest = self._largest_of_mean = self._squares = self._magnitude = 0.0
+        self._within = np.zeros(len(LIMITS), np.int64)
+
+    def add(
+        self, means: np.ndarray, thresholds: np.ndarray, exact: Sequence[np.ndarray]
+    ) -> None:  # fmt: skip
+        """Results and the exact means and thresholds, each (day, cell)."""
+        there = ~np.isnan(exact[1])
+        self._disagree += int((np.isnan(thresholds) == there).sum())
+        self._disagree += int((np.isnan(means) == ~np.isnan(exact[0])).sum())
+        off = np.abs(thresholds[there].astype(np.float64) - exact[1][there])
+        of_mean = np.abs(means[there].astype(np.float64) - exact[0][there])
+        off, of_mean = off[~np.isnan(off)], of_mean[~np.isnan(of_mean)]
+        if not off.size or not of_mean.size:
+            return
+        self._values += off.size
+        self._largest = max(self._largest, float(off.max()))
+        self._largest_of_mean = max(self._largest_of_mean, float(of_mean.max()))
+        self._squares += float(np.square(off).sum())
+        self._magnitude = max(self._magnitude, float(np.abs(exact[1][there]).max()))
+        self._within += [int((off <= limit).sum()) for limit in LIMITS]
+
+    def accuracy(self) -> Accuracy:
+        allowed = _UNITS * float(np.spacing(np.float32(self._magnitude)))
+        n = max(self._values, 1)
+        return Accuracy(
+            values=self._values,
+            disagree=self._disagree,
+            largest=self._largest,
+            root_mean_square=float(np.sqrt(self._squares / n)),
+            within={f"{limit:g}": int(k) / n for limit, k in zip(LIMITS, self._within, strict=True)},
+            largest_of_mean=self._largest_of_mean,
+            exact=self._values > 0 and not self._disagree
+            and max(self._largest, self._largest_of_mean) <= allowed,
+        )  # fmt: skip
