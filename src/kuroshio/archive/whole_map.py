@@ -30,7 +30,7 @@ def read_by_library(path: str, variable: str, out: np.ndarray) -> None:
 
 def read_bytes(where: ByteRange, out: np.ndarray) -> None:
     """The bytes of a chunk that is stored as it is, to contiguous `out` of that size."""
-    view = memoryview(out.reshape(-1).view(np.uint8))
+    view = memoryview(out.reshape(-1).view(np.uint8).data)
     try:
         with open(where.path, "rb", buffering=0) as file:
             file.seek(where.offset)

@@ -62,7 +62,7 @@ class Errors:
             disagree=self._disagree,
             largest=self._largest,
             root_mean_square=float(np.sqrt(self._squares / n)),
-            within={f"{limit:g}": int(k) / n for limit, k in zip(LIMITS, self._within, strict=True)},
+            within={f"{x:g}": int(k) / n for x, k in zip(LIMITS, self._within, strict=True)},
             largest_of_mean=self._largest_of_mean,
             exact=self._values > 0 and not self._disagree
             and max(self._largest, self._largest_of_mean) <= allowed,

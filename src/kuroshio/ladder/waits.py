@@ -1,4 +1,4 @@
-"""How long a device will wait for the reader, for a number of rings: a formula and the turns played.
+"""How long a device will wait for the reader with so many rings: a formula, and the turns played.
 
 The published formula: with R rings nothing waits if (R - 1) T_gpu >= T_io. That is so for the
 first R - 1 batches, if they were read before the device began. A reader that takes longer for a
