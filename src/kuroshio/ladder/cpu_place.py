@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..device.cpu import Crew
+from ..device.cpu import Crew, available_memory_bytes
 from .place import Feed, Launch, Resources, Span, Worker, empty_host
 
 _SHARES = 4  # of the cells, a thread
@@ -62,6 +62,9 @@ class CpuPlace:
 
     def host(self, shape: tuple[int, ...]) -> np.ndarray:
         return empty_host(shape, np.float64)
+
+    def free_bytes(self) -> int:
+        return available_memory_bytes()
 
     def feed(self, maps: int, cells: int) -> Feed:
         return _CpuFeed()

@@ -80,6 +80,9 @@ class GpuPlace:
     def host(self, shape: tuple[int, ...]) -> np.ndarray:
         return self.gpu.pinned(shape, np.float64)
 
+    def free_bytes(self) -> int:
+        return self.gpu.free_bytes()
+
     def feed(self, maps: int, cells: int) -> Feed:
         return _GpuFeed(self, (maps, cells))
 

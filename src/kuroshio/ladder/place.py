@@ -63,6 +63,10 @@ class Place(Protocol):
         """Host memory, float64, for a ring."""
         ...
 
+    def free_bytes(self) -> int:
+        """Of the place's own memory."""
+        ...
+
     def feed(self, maps: int, cells: int) -> Feed:
         """For batches of so many maps at most."""
         ...

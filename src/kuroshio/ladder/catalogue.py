@@ -1,0 +1,126 @@
+"""The rungs in order: what each is called, how many rings it has, what its kernels cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+
+from ..errors import Refusal
+from .place import Place, Worker
+from .predictions import Costs, heap_steps
+from .problem import Pass, Problem
+
+OURS = "ours"
+EXACT, MOMENTS, STATED = "exact", "moments", "stated"  # what a rung's results are held to
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A strategy as it is run.
+
+    rings     of the reader; 0: the engine has its own
+    worker    makes it, for a place and a problem; None for the engine
+    costs     of a pass
+    room      bytes a cell takes of the device in a pass, beside the two buffers of batches
+    buffers   batches on the device at once
+    promise   'exact'; 'moments': an estimate without errors of its own; 'stated': as published
+    not_on_cpu  why there is no version for the processor, or empty
+    """
+
+    key: str
+    title: str
+    rings: int
+    worker: Callable[[Place, Problem], Worker] | None
+    costs: Callable[[Problem, Pass], Costs] | None
+    room: Callable[[Problem, Pass], int]
+    buffers: int = 2
+    promise: str = EXACT
+    not_on_cpu: str = ""
+
+
+def _worker(module: str, **options: bool) -> Callable[[Place, Problem], Worker]:
+    def make(place: Place, problem: Problem) -> Worker:
+        return import_module(f".rungs.{module}", __package__).worker(place, problem, **options)
+
+    return make
+
+
+def _heap_costs(problem: Problem, passing: Pass) -> Costs:
+    """A step compares two children, moves one and looks at the next, in memory of its own."""
+    days, batches = len(passing.doys), len(passing.batches)
+    visits = days * problem.pool
+    steps = days * heap_steps(problem.pool, problem.largest)
+    kept = 2 * 4 * problem.largest + 2 * 12  # loaded and stored: a heap, its count and sum
+    return Costs(visits, {"int32 min/max": visits + 6 * steps}, days * batches * kept, slack=20)
+
+
+def _list_costs(problem: Problem, passing: Pass) -> Costs:
+    """Every value meets every place of the list: a minimum and a maximum each."""
+    visits = len(passing.doys) * problem.pool
+    return Costs(visits, {"int32 min/max": 2 * problem.largest * visits}, 0, resident=True)
+
+
+def _sum_costs(problem: Problem, passing: Pass, sums: int, visits: int, kind: str) -> Costs:
+    """Four fused multiply-adds a value, each of two operations; sums are read and written."""
+    width = 4 if kind == "float32 fma" else 8
+    kept = 2 * 5 * width * sums * len(passing.batches)
+    return Costs(visits, {kind: 8 * visits}, kept)
+
+
+def _direct_costs(problem: Problem, passing: Pass) -> Costs:
+    days = len(passing.doys)
+    return _sum_costs(problem, passing, days, days * problem.pool, "float32 fma")
+
+
+def _sliding_costs(problem: Problem, passing: Pass, kind: str) -> Costs:
+    return _sum_costs(problem, passing, len(passing.slots), passing.maps, kind)
+
+
+def _results(passing: Pass) -> int:
+    return 2 * 4 * len(passing.doys)
+
+
+def _heap_room(problem: Problem, passing: Pass) -> int:
+    return len(passing.doys) * (4 * problem.largest + 12) + _results(passing)
+
+
+def _list_room(problem: Problem, passing: Pass) -> int:
+    return 8 * passing.maps + _results(passing)
+
+
+def _sums_room(problem: Problem, passing: Pass) -> int:
+    return len(passing.slots) * 5 * 8 + 8 + _results(passing)
+
+
+RUNGS = (
+    Rung("baseline", "heap in memory", 2, _worker("heap"), _heap_costs, _heap_room),
+    Rung(
+        "A", "list in registers", 2, _worker("registers"), _list_costs, _list_room, buffers=0,
+        not_on_cpu="34 values a cell are more registers than a processor's core has",
+    ),
+    Rung("B", "moments", 2, _worker("direct"), _direct_costs, _sums_room, promise=STATED),
+    Rung("C", "four rings", 4, _worker("direct"), _direct_costs, _sums_room, promise=STATED),
+    Rung(
+        "D", "sliding moments", 4, _worker("sliding"),
+        partial(_sliding_costs, kind="float32 fma"), _sums_room, promise=STATED,
+    ),
+    Rung(
+        "D+", "corrected", 4, _worker("sliding", corrected=True),
+        partial(_sliding_costs, kind="float64 fma"), _sums_room, promise=MOMENTS,
+    ),
+    Rung(OURS, "this package's engine", 0, None, None, lambda problem, passing: 0),
+)  # fmt: skip
+
+
+def rungs_of(keys: Sequence[str]) -> list[Rung]:
+    """Those of these names, in their order; all of none. Refusal that names those there are."""
+    known = {rung.key.lower(): rung for rung in RUNGS}
+    for key in keys:
+        if key.lower() not in known:
+            raise Refusal(
+                f"There is no rung {key!r}; choose from {', '.join(r.key for r in RUNGS)}."
+            )
+    chosen = {key.lower() for key in keys}
+    return [rung for name, rung in known.items() if not chosen or name in chosen]
