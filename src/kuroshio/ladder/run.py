@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +12,14 @@ from ..archive.sizes import size_text
 from ..device.cpu import available_memory_bytes
 from ..errors import Refusal
 from . import ours
-from .catalogue import OURS, Rung
+from .catalogue import Rung
 from .exact import Errors, literally
 from .files import Files
 from .machine import Machine
 from .pipeline import Pipeline
 from .place import Place
-from .predictions import engine_total_s, predicted
 from .problem import Pass, Problem
-from .results import PassTimes, RungResult
+from .results import RungResult
 from .write import write_pass
 
 Say = Callable[[str], None]
