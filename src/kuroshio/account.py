@@ -129,10 +129,15 @@ class Account:
         return rows
 
     def bound(self, wall_s: float) -> str:
-        """What bounds the run, in words: the stage with the largest share."""
+        """What bounds the run, in words: the stage with the largest share.
+
+        While one thread compiles the others have nothing to do, which is not theirs to be blamed.
+        """
         rows = self.rows(wall_s)
         if not rows:
             return "nothing"
+        if 2 * self.when("compile").seconds > wall_s:
+            return _BOUND_BY["compile"]
         return _BOUND_BY[max(rows, key=lambda row: row["thread_seconds"])["stage"]]
 
 
