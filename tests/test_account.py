@@ -73,15 +73,6 @@ def test_device_stages_are_busy_seconds_and_overlaps(spans):
         assert list(account.when(stage)) == list(intervals(times))
     assert account.when(*covered).seconds == ticks([*chain(*covered.values())]).sum()
     assert account.bound(80.0) == bare.bound(80.0)
-
-
-def test_a_first_run_that_mostly_compiles_says_so():
-    """Of 8 threads 7 wait meanwhile, which is most of the threads' time."""
-    account = Account(threads=8)
-    account.span("compile", 0.0, 6.0, 0)
-    account.span("inflate", 6.0, 10.0, 0)
-    assert account.bound(10.0).startswith("compiling")
-    assert account.bound(13.0).startswith("waiting")
     rows = {row["stage"]: row for row in account.device_rows(80.0)}
     assert list(rows) == [stage for stage in DEVICE_STAGES if stage in covered]
     for stage, row in rows.items():
@@ -199,3 +190,12 @@ def test_a_run_on_the_processor_says_nothing_of_devices(season):
     assert "Rings" not in text
     done = json.loads(season("--device", "cpu", "--json"))
     assert (done["device_stages"], done["rings"]) == ([], None)
+
+
+def test_a_first_run_that_mostly_compiles_says_so():
+    """Of 8 threads 7 wait meanwhile, which is most of the threads' time."""
+    account = Account(threads=8)
+    account.span("compile", 0.0, 6.0, 0)
+    account.span("inflate", 6.0, 10.0, 0)
+    assert account.bound(10.0).startswith("compiling")
+    assert account.bound(13.0).startswith("waiting")
