@@ -11,7 +11,7 @@ from .problem import Pass, Problem
 from .results import Accuracy
 
 LIMITS = (0.1, 0.3, 0.5)
-_UNITS = 2  # in the last place of float32, of the largest value: what an exact rung may be off
+_UNITS = 2
 
 
 def literally(problem: Problem, files: Files, passing: Pass, cells: np.ndarray) -> np.ndarray:
@@ -28,9 +28,13 @@ def literally(problem: Problem, files: Files, passing: Pass, cells: np.ndarray) 
 
 
 class Errors:
-    """Differences of a rung's results from the exact ones, summed up pass by pass."""
+    """Differences of a rung's results from others, summed up pass by pass.
 
-    def __init__(self) -> None:
+    units  in the last place of float32, of the largest value: what exact results may be off
+    """
+
+    def __init__(self, units: int = _UNITS) -> None:
+        self._units = units
         self._values = self._disagree = 0
         self._largest = self._largest_of_mean = self._squares = self._magnitude = 0.0
         self._within = np.zeros(len(LIMITS), np.int64)
@@ -55,7 +59,7 @@ class Errors:
         self._within += [int((off <= limit).sum()) for limit in LIMITS]
 
     def accuracy(self) -> Accuracy:
-        allowed = _UNITS * float(np.spacing(np.float32(self._magnitude)))
+        allowed = self._units * float(np.spacing(np.float32(self._magnitude)))
         n = max(self._values, 1)
         return Accuracy(
             values=self._values,

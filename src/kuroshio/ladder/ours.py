@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -17,8 +16,6 @@ from ..request import Request
 from .problem import Problem
 from .results import PassTimes
 
-Progress = Callable[[str, int, int], None]
-
 
 @dataclass(frozen=True)
 class Ours:
@@ -30,18 +27,18 @@ class Ours:
 
 def run(
     problem: Problem, archive: Archive, output: Path, device: str, threads: int,
-    progress: Progress | None = None,
+    method: str = "exact",
 ) -> Ours:  # fmt: skip
     """All days of the problem in one run, to a NetCDF file; raises what `api.Job` does."""
     first, last = problem.doys
     request = Request(
         baseline=problem.years, percentiles=(problem.percentile,), half_width=problem.half_width,
-        doys=tuple(range(first, last + 1)), smooth_width=1,
+        doys=tuple(range(first, last + 1)), smooth_width=1, method=method,
     )  # fmt: skip
     job = Job(request, output=output, overwrite=True, threads=threads, device=device)
     account = Account()
     start = perf_counter()
-    done = job.run(archive, progress=progress, account=account)
+    done = job.run(archive, account=account)
     stop = perf_counter()
     rings = done.report.rings or {}
     return Ours(_times(account, start, stop, problem.files), int(rings.get("rings", 0)))

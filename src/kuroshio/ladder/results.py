@@ -63,6 +63,7 @@ class RungResult:
     passes: list[PassTimes] = field(default_factory=list)
     resources: list[Resources] = field(default_factory=list)
     accuracy: Accuracy | None = None
+    kept: bool | None = None  # what the rung promises of its results; None where it does not
     predicted: dict[str, float] = field(default_factory=dict)  # total_s, gpu_s, hidden_wait_s
     experiment: str = ""  # file name of the record
     verdict: str = ""

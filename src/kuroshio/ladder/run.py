@@ -12,19 +12,20 @@ from ..archive.sizes import size_text
 from ..device.cpu import available_memory_bytes
 from ..errors import Refusal
 from . import ours
-from .catalogue import Rung
+from .catalogue import EXACT, MOMENTS, Rung
 from .exact import Errors, literally
 from .files import Files
 from .machine import Machine
 from .pipeline import Pipeline
 from .place import Place
 from .problem import Pass, Problem
-from .results import RungResult
+from .results import Accuracy, RungResult
 from .write import write_pass
 
 Say = Callable[[str], None]
 _SAMPLE = 200  # cells that the engine's answer is held to NumPy on
 _SEED = 1
+_MOMENTS_UNITS = 16  # of float32's last place, that two ways from moments to results may differ
 
 
 @dataclass(frozen=True)
@@ -46,85 +47,100 @@ class Ground:
     def device(self) -> str:
         return self.place.name
 
-    def run_ours(self) -> ours.Ours:
+    def run_ours(self, method: str = EXACT) -> ours.Ours:
         return ours.run(
-            self.problem, self.files.archive, self.folder / "exact.nc", self.device,
-            self.machine.threads,
+            self.problem, self.files.archive, self.folder / f"{method}.nc", self.device,
+            self.machine.threads, method,
         )  # fmt: skip
 
 
-class Exact:
-    """The engine's answer, held to NumPy on some cells before anything is held to it."""
+class Answers:
+    """The engine's answers that rungs are held to: the exact one, and the one from moments.
+
+    The exact one is held to NumPy on some cells before anything is held to it. Both runs compile
+    what the engine needs, so that it can be timed later.
+    """
 
     def __init__(self, ground: Ground) -> None:
-        ground.run_ours()  # compiles what it needs, so that it can be timed later
-        problem = ground.problem
-        self.means, self.thresholds = ours.results(problem, ground.folder / "exact.nc")
-        first, passing = problem.doys[0], next(problem.passes())
-        self._first = first
+        self._ground, self._problem = ground, ground.problem
+        self._found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self.accuracy = self._held_to_numpy()
+
+    def of(self, passing: Pass, method: str = EXACT) -> tuple[np.ndarray, np.ndarray]:
+        """Means and thresholds, float32 (day, cell)."""
+        if method not in self._found:
+            self._ground.run_ours(method)
+            path = self._ground.folder / f"{method}.nc"
+            self._found[method] = ours.results(self._problem, path)
+            path.unlink()
+        start = passing.doys[0] - self._problem.doys[0]
+        means, thresholds = self._found[method]
+        return means[start:][: len(passing.doys)], thresholds[start:][: len(passing.doys)]
+
+    def _held_to_numpy(self) -> Accuracy:
+        passing = next(self._problem.passes())
         random = np.random.default_rng(_SEED)
-        cells = random.choice(problem.cells, min(_SAMPLE, problem.cells), replace=False)
-        cells.sort()
+        number = min(_SAMPLE, self._problem.cells)
+        cells = np.sort(random.choice(self._problem.cells, number, replace=False))
+        means, thresholds = self.of(passing)
         errors = Errors()
-        rows = self._rows(passing)
-        literal = literally(problem, ground.files, passing, cells)
-        errors.add(self.means[rows][:, cells], self.thresholds[rows][:, cells], literal)
-        self.accuracy = errors.accuracy()
-        if not self.accuracy.exact:
+        literal = literally(self._problem, self._ground.files, passing, cells)
+        errors.add(means[:, cells], thresholds[:, cells], literal)
+        accuracy = errors.accuracy()
+        if not accuracy.exact:
             raise Refusal(
-                f"The engine's answer is not exact: of {self.accuracy.values:,} values of "
-                f"{cells.size} cells the largest difference from NumPy is "
-                f"{self.accuracy.largest:.3g}, and {self.accuracy.disagree} are missing in one "
-                "only. Please report this; nothing can be measured against it."
+                f"The engine's answer is not exact: of {accuracy.values:,} values of {number} "
+                f"cells the largest difference from NumPy is {accuracy.largest:.3g}, and "
+                f"{accuracy.disagree} are missing in one only. Please report this; nothing can be "
+                "measured against it."
             )
-
-    def of(self, passing: Pass) -> tuple[np.ndarray, np.ndarray]:
-        rows = self._rows(passing)
-        return self.means[rows], self.thresholds[rows]
-
-    def _rows(self, passing: Pass) -> slice:
-        start = passing.doys[0] - self._first
-        return slice(start, start + len(passing.doys))
+        return accuracy
 
 
-def run_engine(rung: Rung, ground: Ground, exact: Exact) -> RungResult:
-    """The last rung."""
+def run_engine(rung: Rung, ground: Ground, answers: Answers) -> RungResult:
+    """The last rung; its results are those that `answers` held to NumPy."""
     done = [ground.run_ours() for _ in range(ground.runs)]
+    (ground.folder / f"{EXACT}.nc").unlink()
     return RungResult(
         rung.key, rung.title, rings=done[-1].rings, runs=ground.runs,
-        passes=[each.times for each in done], accuracy=exact.accuracy,
+        passes=[each.times for each in done], accuracy=answers.accuracy, kept=True,
     )  # fmt: skip
 
 
-def run_rung(rung: Rung, ground: Ground, exact: Exact) -> RungResult:
+def run_rung(rung: Rung, ground: Ground, answers: Answers) -> RungResult:
     """All passes of the problem, as often as asked; `skipped` says why not, where it cannot be."""
-    problem, place = ground.problem, ground.place
     result = RungResult(rung.key, rung.title, rings=rung.rings, runs=ground.runs)
-    passes = list(problem.passes())
+    passes = list(ground.problem.passes())
     if why := _why_not(rung, ground, passes[0]):
         result.skipped = why
         return result
     assert rung.worker
-    worker = rung.worker(place, problem)
-    pipeline = Pipeline(place, ground.files, passes[0], rung.rings)
+    worker = rung.worker(ground.place, ground.problem)
+    pipeline = Pipeline(ground.place, ground.files, passes[0], rung.rings)
     pipeline.warm(worker, passes[0])
-    errors = Errors()
+    errors, from_moments = Errors(), Errors(_MOMENTS_UNITS)
     path = ground.folder / "pass.nc"
+    found: list[np.ndarray] = []
 
     def write(passing: Pass, means: np.ndarray, thresholds: np.ndarray) -> None:
         write_pass(path, ground.files.archive, passing, means, thresholds)
-        results[:] = [means, thresholds]
+        found[:] = [means, thresholds]
 
-    results: list[np.ndarray] = []
     for number in range(ground.runs):
         for passing in passes:
             try:
                 result.passes.append(pipeline.run(worker, passing, write))
             finally:
                 path.unlink(missing_ok=True)
-            if not number:
-                errors.add(results[0], results[1], exact.of(passing))
+            if number:
+                continue
+            errors.add(*found, answers.of(passing))
+            if rung.promise == MOMENTS:
+                from_moments.add(*found, answers.of(passing, MOMENTS))
     result.accuracy = errors.accuracy()
+    promises = {EXACT: errors, MOMENTS: from_moments}
+    if rung.promise in promises:
+        result.kept = promises[rung.promise].accuracy().exact
     result.resources = [each.resources for each in worker.launches if each.resources]
     return result
 
