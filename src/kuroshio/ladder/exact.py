@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from .files import Files
@@ -12,10 +10,11 @@ from .results import Accuracy
 
 LIMITS = (0.1, 0.3, 0.5)
 _UNITS = 2
+Maps = tuple[np.ndarray, np.ndarray]  # means and thresholds, (day, cell)
 
 
-def literally(problem: Problem, files: Files, passing: Pass, cells: np.ndarray) -> np.ndarray:
-    """Means and thresholds of some cells by NumPy, float64 (2, day, cell)."""
+def literally(problem: Problem, files: Files, passing: Pass, cells: np.ndarray) -> Maps:
+    """Means and thresholds of some cells by NumPy, float64."""
     years = [year for batch in passing.batches for year in batch.years]
     values = files.read_cells(passing.slots, years, cells)
     found = np.full((2, len(passing.doys), cells.size), np.nan)
@@ -24,7 +23,7 @@ def literally(problem: Problem, files: Files, passing: Pass, cells: np.ndarray) 
         there = ~np.isnan(pool).all(axis=0)
         found[0, day, there] = np.nanmean(pool[:, there], axis=0)
         found[1, day, there] = np.nanpercentile(pool[:, there], problem.percentile, axis=0)
-    return found
+    return found[0], found[1]
 
 
 class Errors:
@@ -39,24 +38,23 @@ class Errors:
         self._largest = self._largest_of_mean = self._squares = self._magnitude = 0.0
         self._within = np.zeros(len(LIMITS), np.int64)
 
-    def add(
-        self, means: np.ndarray, thresholds: np.ndarray, exact: Sequence[np.ndarray]
-    ) -> None:  # fmt: skip
-        """Results and the exact means and thresholds, each (day, cell)."""
-        there = ~np.isnan(exact[1])
-        self._disagree += int((np.isnan(thresholds) == there).sum())
-        self._disagree += int((np.isnan(means) == ~np.isnan(exact[0])).sum())
-        off = np.abs(thresholds[there].astype(np.float64) - exact[1][there])
-        of_mean = np.abs(means[there].astype(np.float64) - exact[0][there])
-        off, of_mean = off[~np.isnan(off)], of_mean[~np.isnan(of_mean)]
+    def add(self, found: Maps, right: Maps) -> None:
+        of_mean, off = (self._differences(*pair) for pair in zip(found, right, strict=True))
         if not off.size or not of_mean.size:
             return
         self._values += off.size
         self._largest = max(self._largest, float(off.max()))
         self._largest_of_mean = max(self._largest_of_mean, float(of_mean.max()))
         self._squares += float(np.square(off).sum())
-        self._magnitude = max(self._magnitude, float(np.abs(exact[1][there]).max()))
+        self._magnitude = max(self._magnitude, float(np.nanmax(np.abs(right[1]))))
         self._within += [int((off <= limit).sum()) for limit in LIMITS]
+
+    def _differences(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Of values that both have; what only one has is counted."""
+        has, ought = ~np.isnan(one), ~np.isnan(other)
+        self._disagree += int((has != ought).sum())
+        both = has & ought
+        return np.abs(one[both].astype(np.float64) - other[both])
 
     def accuracy(self) -> Accuracy:
         allowed = self._units * float(np.spacing(np.float32(self._magnitude)))

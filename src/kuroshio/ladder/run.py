@@ -13,7 +13,7 @@ from ..device.cpu import available_memory_bytes
 from ..errors import Refusal
 from . import ours
 from .catalogue import EXACT, MOMENTS, Rung
-from .exact import Errors, literally
+from .exact import Errors, Maps, literally
 from .files import Files
 from .machine import Machine
 from .pipeline import Pipeline
@@ -63,10 +63,10 @@ class Answers:
 
     def __init__(self, ground: Ground) -> None:
         self._ground, self._problem = ground, ground.problem
-        self._found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._found: dict[str, Maps] = {}
         self.accuracy = self._held_to_numpy()
 
-    def of(self, passing: Pass, method: str = EXACT) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, passing: Pass, method: str = EXACT) -> Maps:
         """Means and thresholds, float32 (day, cell)."""
         if method not in self._found:
             self._ground.run_ours(method)
@@ -85,7 +85,7 @@ class Answers:
         means, thresholds = self.of(passing)
         errors = Errors()
         literal = literally(self._problem, self._ground.files, passing, cells)
-        errors.add(means[:, cells], thresholds[:, cells], literal)
+        errors.add((means[:, cells], thresholds[:, cells]), literal)
         accuracy = errors.accuracy()
         if not accuracy.exact:
             raise Refusal(
@@ -120,11 +120,11 @@ def run_rung(rung: Rung, ground: Ground, answers: Answers) -> RungResult:
     pipeline.warm(worker, passes[0])
     errors, from_moments = Errors(), Errors(_MOMENTS_UNITS)
     path = ground.folder / "pass.nc"
-    found: list[np.ndarray] = []
+    found: list[Maps] = []
 
     def write(passing: Pass, means: np.ndarray, thresholds: np.ndarray) -> None:
         write_pass(path, ground.files.archive, passing, means, thresholds)
-        found[:] = [means, thresholds]
+        found[:] = [(means, thresholds)]
 
     for number in range(ground.runs):
         for passing in passes:
@@ -134,9 +134,9 @@ def run_rung(rung: Rung, ground: Ground, answers: Answers) -> RungResult:
                 path.unlink(missing_ok=True)
             if number:
                 continue
-            errors.add(*found, answers.of(passing))
+            errors.add(found[0], answers.of(passing))
             if rung.promise == MOMENTS:
-                from_moments.add(*found, answers.of(passing, MOMENTS))
+                from_moments.add(found[0], answers.of(passing, MOMENTS))
     result.accuracy = errors.accuracy()
     promises = {EXACT: errors, MOMENTS: from_moments}
     if rung.promise in promises:
