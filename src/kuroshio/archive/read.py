@@ -204,11 +204,15 @@ class Reader:
         return row[0] > 0
 
     def _inflate(self, where: ByteRange) -> np.ndarray:
-        """The chunk's bytes as stored, still shuffled if they were."""
+        """The chunk's bytes as stored, still shuffled if they were; until the next in this thread.
+
+        A copy of bytes that were not deflated would be made with the interpreter's lock held.
+        """
         start = perf_counter()
         size = math.prod(where.shape) * np.dtype(where.dtype).itemsize
         try:
-            data, length = _scratch.take("compressed", where.nbytes).data, 0
+            stored, length = _scratch.take("compressed", where.nbytes), 0
+            data = stored.data
             with open(where.path, "rb", buffering=0) as file:
                 file.seek(where.offset)
                 while length < where.nbytes and (more := file.readinto(data[length:])):
@@ -221,15 +225,13 @@ class Reader:
             raise BadFile(where.path, "it ends before its data does")
         if where.deflate:
             try:
-                raw = deflate.zlib_decompress(data, size)
+                stored = np.frombuffer(deflate.zlib_decompress(data, size), np.uint8)
             except deflate.DeflateError as problem:
                 raise BadFile(where.path, "its compressed data is damaged") from problem
             self.spans("inflate", stop, perf_counter(), size)
-        else:
-            raw = bytearray(data)
-        if len(raw) != size:
-            raise BadFile(where.path, f"a chunk holds {len(raw)} bytes instead of {size}")
-        return np.frombuffer(raw, np.uint8)
+        if stored.size != size:
+            raise BadFile(where.path, f"a chunk holds {stored.size} bytes instead of {size}")
+        return stored
 
     def _place_bytes(
         self, raw: np.ndarray, piece: Piece, rows: tuple[int, ...], block: Block, buffer: np.ndarray
