@@ -26,8 +26,8 @@ KERNEL(BOUNDS) largest_in_registers(
             if (x > list[LARGEST - 1])
 #endif
             {
-                EACH (int k = LARGEST - 1; k > 0; k--) list[k] = fmaxf(list[k], fminf(list[k - 1], x));
-                list[0] = fmaxf(list[0], x);
+                EACH (int k = LARGEST - 1; k > 0; k--) list[k] = within(x, list[k], list[k - 1]);
+                list[0] = within(x, list[0], -EMPTY);
             }
         }
     }
