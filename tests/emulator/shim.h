@@ -48,6 +48,7 @@ INLINE unsigned min2(unsigned x, unsigned y) {
 INLINE unsigned negate2(unsigned x) { return halves(0u - x, 0u - (x >> 16)); }
 INLINE unsigned add_low(unsigned x, unsigned sum) { return sum + (x & 0xffffu); }
 INLINE unsigned add_high(unsigned x, unsigned sum) { return sum + (x >> 16); }
+INLINE float within(float x, float low, float high) { return fmaxf(low, fminf(high, x)); }
 
 INLINE unsigned fma_halves(unsigned x, unsigned y, unsigned z) {
     unsigned both = 0;

@@ -36,6 +36,7 @@ INLINE u32 min2(u32 x, u32 y) {
 INLINE u32 negate2(u32 x) { return ((0u - x) & 0xffffu) | ((0u - (x & 0xffff0000u)) & 0xffff0000u); }
 INLINE u32 add_low(u32 x, u32 sum) { return sum + (x & 0xffffu); }
 INLINE u32 add_high(u32 x, u32 sum) { return sum + (x >> 16); }
+INLINE float within(float x, float low, float high) { return __builtin_amdgcn_fmed3f(x, low, high); }
 
 #else
 
@@ -45,6 +46,7 @@ INLINE u32 min2(u32 x, u32 y) { return __vminu2(x, y); }
 INLINE u32 negate2(u32 x) { return __vsub2(0u, x); }
 INLINE u32 add_low(u32 x, u32 sum) { return __dp2a_lo(x, 0x1u, sum); }
 INLINE u32 add_high(u32 x, u32 sum) { return __dp2a_lo(x, 0x100u, sum); }
+INLINE float within(float x, float low, float high) { return fmaxf(low, fminf(high, x)); }
 
 #endif
 #endif
