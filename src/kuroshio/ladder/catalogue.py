@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 
 from ..errors import Refusal
 from .place import Place, Worker
 from .predictions import Costs, heap_steps
 from .problem import Pass, Problem
+from .rungs import direct, heap, registers, sliding
+from .rungs.sums import CORRECTED
 
 OURS = "ours"
 EXACT, MOMENTS, STATED = "exact", "moments", "stated"  # what a rung's results are held to
@@ -38,13 +39,6 @@ class Rung:
     buffers: int = 2
     promise: str = EXACT
     not_on_cpu: str = ""
-
-
-def _worker(module: str, **options: bool) -> Callable[[Place, Problem], Worker]:
-    def make(place: Place, problem: Problem) -> Worker:
-        return import_module(f".rungs.{module}", __package__).worker(place, problem, **options)
-
-    return make
 
 
 def _heap_costs(problem: Problem, passing: Pass) -> Costs:
@@ -95,19 +89,19 @@ def _sums_room(problem: Problem, passing: Pass) -> int:
 
 
 RUNGS = (
-    Rung("baseline", "heap in memory", 2, _worker("heap"), _heap_costs, _heap_room),
+    Rung("baseline", "heap in memory", 2, heap.worker, _heap_costs, _heap_room),
     Rung(
-        "A", "list in registers", 2, _worker("registers"), _list_costs, _list_room, buffers=0,
+        "A", "list in registers", 2, registers.worker, _list_costs, _list_room, buffers=0,
         not_on_cpu="34 values a cell are more registers than a processor's core has",
     ),
-    Rung("B", "moments", 2, _worker("direct"), _direct_costs, _sums_room, promise=STATED),
-    Rung("C", "four rings", 4, _worker("direct"), _direct_costs, _sums_room, promise=STATED),
+    Rung("B", "moments", 2, direct.worker, _direct_costs, _sums_room, promise=STATED),
+    Rung("C", "four rings", 4, direct.worker, _direct_costs, _sums_room, promise=STATED),
     Rung(
-        "D", "sliding moments", 4, _worker("sliding"),
+        "D", "sliding moments", 4, sliding.worker,
         partial(_sliding_costs, kind="float32 fma"), _sums_room, promise=STATED,
     ),
     Rung(
-        "D+", "corrected", 4, _worker("sliding", corrected=True),
+        "D+", "corrected", 4, partial(sliding.worker, form=CORRECTED),
         partial(_sliding_costs, kind="float64 fma"), _sums_room, promise=MOMENTS,
     ),
     Rung(OURS, "this package's engine", 0, None, None, lambda problem, passing: 0),
