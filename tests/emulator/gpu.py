@@ -210,6 +210,9 @@ class EmulatedGpu:
         self.most_pinned_bytes = max(self.most_pinned_bytes, self.held_bytes(pinned=True))
         return array
 
+    def write_combined(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return self.pinned(shape, dtype)
+
     def _held(self, array: np.ndarray, pinned: bool) -> np.ndarray:
         """As dirty as a device's, and counted until nobody has it, nor a part of it."""
         array.reshape(-1).view(np.uint8)[:] = 0xA5

@@ -19,6 +19,7 @@ from .occupancy import limits_of_device
 from .registered import registered
 
 _PORTABLE = 1  # of cudaHostAlloc and cudaHostRegister, and HIP's: pinned for all devices
+_WRITE_COMBINED = 4  # of the same calls
 _OLDEST = (7, 0)  # compute capability that the kernels are tested for
 _OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation and hipErrorOutOfMemory
 _EXTRAS = {"cuda": "kuroshio[cuda13] or kuroshio[cuda12]", "hip": "kuroshio[rocm]"}
@@ -228,21 +229,30 @@ class CupyGpu:
     def pinned(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         dtype, count = np.dtype(dtype), int(np.prod(shape, dtype=np.int64))
         nbytes = count * dtype.itemsize
-        cuda = self._cupy.cuda
         with self.use():
             memory: Any = registered(nbytes, self._register, self._unregister)
-            try:
-                if memory is None:
-                    held = cuda.PinnedMemory(max(nbytes, 1), _PORTABLE)
-                    memory = cuda.PinnedMemoryPointer(held, 0)
-            except cuda.runtime.CUDARuntimeError as problem:
-                if problem.status != _OUT_OF_MEMORY:
-                    raise
-                raise GpuError(
-                    f"{nbytes:,} bytes of pinned memory cannot be had: {problem}.",
-                    "Pass a smaller --pinned-memory (pinned_memory_bytes=), or use --device cpu.",
-                ) from problem
+            if memory is None:
+                memory = self._pinned(nbytes, _PORTABLE)
         return np.frombuffer(memory, dtype, count).reshape(shape)
+
+    def write_combined(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        dtype, count = np.dtype(dtype), int(np.prod(shape, dtype=np.int64))
+        with self.use():
+            memory = self._pinned(count * dtype.itemsize, _PORTABLE | _WRITE_COMBINED)
+        return np.frombuffer(memory, dtype, count).reshape(shape)
+
+    def _pinned(self, nbytes: int, flags: int) -> Any:
+        """From the driver; GpuError where it has none."""
+        cuda = self._cupy.cuda
+        try:
+            return cuda.PinnedMemoryPointer(cuda.PinnedMemory(max(nbytes, 1), flags), 0)
+        except cuda.runtime.CUDARuntimeError as problem:
+            if problem.status != _OUT_OF_MEMORY:
+                raise
+            raise GpuError(
+                f"{nbytes:,} bytes of pinned memory cannot be had: {problem}.",
+                "Pass a smaller --pinned-memory (pinned_memory_bytes=), or use --device cpu.",
+            ) from problem
 
     def _register(self, address: int, nbytes: int) -> bool:
         runtime = self._cupy.cuda.runtime

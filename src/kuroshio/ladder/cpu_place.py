@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from time import perf_counter
 from typing import Any
@@ -65,6 +65,11 @@ class CpuPlace:
 
     def free_bytes(self) -> int:
         return available_memory_bytes()
+
+    def seconds(self, begin: Callable[[], Any]) -> float:
+        start = perf_counter()
+        begin()
+        return perf_counter() - start
 
     def feed(self, maps: int, cells: int) -> Feed:
         return _CpuFeed()

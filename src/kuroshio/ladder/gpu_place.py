@@ -44,15 +44,28 @@ class _GpuLaunch:
         return Resources(self._name, kernel.registers, kernel.local_bytes, block, share)
 
 
+@dataclass
+class Timed:
+    """Two events around what was begun on a stream."""
+
+    begun: Any
+    ended: Any
+
+    def at(self, clock: Clock) -> Span:
+        return clock.at(self.begun), clock.at(self.ended)
+
+
 class GpuPlace:
     """As `place.Place`.
 
     streams  1: copies and kernels take turns on the same one
     block    threads of every kernel's blocks; 0: what suits the kernel and the device
+    bounds   arguments of __launch_bounds__
     """
 
-    def __init__(self, gpu: Gpu, streams: int = 2, block: int = 0) -> None:
+    def __init__(self, gpu: Gpu, streams: int = 2, block: int = 0, bounds: str = "256") -> None:
         self.gpu, self.name, self.model, self.block = gpu, gpu.name, gpu.model, block
+        self._bounds = bounds
         self.stream = gpu.stream()
         self.copying = gpu.stream() if streams == 2 else self.stream
         self.clock = Clock(gpu)
@@ -74,7 +87,7 @@ class GpuPlace:
     def kernels(
         self, name: str, macros: Mapping[str, int | str], kernels: Sequence[str]
     ) -> Mapping[str, Launch]:
-        compiled = self.gpu.kernels(text(name, macros), kernels)
+        compiled = self.gpu.kernels(text(name, {"BOUNDS": self._bounds, **macros}), kernels)
         return {each: _GpuLaunch(self, each, compiled[each], self.block) for each in kernels}
 
     def host(self, shape: tuple[int, ...]) -> np.ndarray:
@@ -83,19 +96,21 @@ class GpuPlace:
     def free_bytes(self) -> int:
         return self.gpu.free_bytes()
 
+    def seconds(self, begin: Callable[[], Any]) -> float:
+        timed = self.timed(self.stream, begin)
+        self.gpu.wait(timed.ended)
+        return self.gpu.seconds(timed.begun, timed.ended)
+
+    def timed(self, stream: Any, begin: Callable[[], Any]) -> Timed:
+        """What `begin` begins on a stream, between two events."""
+        timed = Timed(self.gpu.event(), self.gpu.event())
+        timed.begun.record(stream)
+        begin()
+        timed.ended.record(stream)
+        return timed
+
     def feed(self, maps: int, cells: int) -> Feed:
         return _GpuFeed(self, (maps, cells))
-
-
-@dataclass
-class _Timed:
-    """Two events around what was begun on a stream."""
-
-    begun: Any
-    ended: Any
-
-    def at(self, clock: Clock) -> Span:
-        return clock.at(self.begun), clock.at(self.ended)
 
 
 class _GpuFeed:
@@ -105,8 +120,8 @@ class _GpuFeed:
         self._place, self._shape = place, shape
         self._buffers: list[DeviceArray] = []
         self._free: list[Any] = []  # events after which a buffer may be copied to again
-        self._copies: list[_Timed] = []
-        self._computes: list[_Timed] = []
+        self._copies: list[Timed] = []
+        self._computes: list[Timed] = []
         self._results: list[np.ndarray] = []  # pinned
 
     def send(self, worker: Worker, maps: np.ndarray, number: int) -> Callable[[], None]:
@@ -117,10 +132,10 @@ class _GpuFeed:
             there = self._buffer(place)[: maps.shape[0] * maps.shape[1]].reshape(maps.shape)
             if self._free[place] is not None:
                 copying.wait_event(self._free[place])
-        copy = self._timed(copying, lambda: gpu.upload(there, maps, copying))
+        copy = self._place.timed(copying, lambda: gpu.upload(there, maps, copying))
         self._copies.append(copy)
         stream.wait_event(copy.ended)
-        compute = self._timed(stream, lambda: worker.batch(there, maps.shape[1]))
+        compute = self._place.timed(stream, lambda: worker.batch(there, maps.shape[1]))
         self._computes.append(compute)
         if place >= 0:
             self._free[place] = compute.ended
@@ -129,7 +144,7 @@ class _GpuFeed:
     def finish(self, worker: Worker) -> tuple[np.ndarray, np.ndarray]:
         gpu, stream = self._place.gpu, self._place.stream
         found: list[DeviceArray] = []
-        self._computes.append(self._timed(stream, lambda: found.extend(worker.finish())))
+        self._computes.append(self._place.timed(stream, lambda: found.extend(worker.finish())))
         if not self._results:
             self._results = [gpu.pinned(each.shape, np.float32) for each in found]
         means, thresholds = (
@@ -153,11 +168,3 @@ class _GpuFeed:
             self._buffers.append(self._place.gpu.empty(self._shape, np.float64))
             self._free.append(None)
         return self._buffers[place]
-
-    def _timed(self, stream: Any, begin: Callable[[], None]) -> _Timed:
-        gpu = self._place.gpu
-        timed = _Timed(gpu.event(), gpu.event())
-        timed.begun.record(stream)
-        begin()
-        timed.ended.record(stream)
-        return timed

@@ -67,6 +67,10 @@ class Place(Protocol):
         """Of the place's own memory."""
         ...
 
+    def seconds(self, begin: Callable[[], Any]) -> float:
+        """From when the device begins what `begin` begins until it has ended it."""
+        ...
+
     def feed(self, maps: int, cells: int) -> Feed:
         """For batches of so many maps at most."""
         ...

@@ -1,0 +1,82 @@
+"""What studies share: maps that lie on the place, and seconds that count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ...archive.sizes import size_text
+from ..files import BYTES
+from ..gpu_place import GpuPlace
+from ..place import Place, Worker
+from ..problem import Pass
+from ..rings import Reader
+from ..run import Ground
+from ..study import CONFIRMED, REFUTED
+
+TIMES = 7  # of each measurement, of which the median counts
+PROCESSOR = "A processor has none of this: maps are worked on where they lie."
+
+
+def first_pass(ground: Ground) -> Pass:
+    return next(ground.problem.passes())
+
+
+def judged(value: float, low: float, high: float) -> str:
+    return CONFIRMED if low <= value <= high else REFUTED
+
+
+def usual_s(place: Place, begin: Callable[[], Any]) -> float:
+    """Median seconds of what `begin` begins; once before it counts."""
+    place.seconds(begin)
+    return median(place.seconds(begin) for _ in range(TIMES))
+
+
+def filled(ground: Ground, passing: Pass, place: Place, batches: int = 0) -> list[np.ndarray]:
+    """The maps of a pass's first `batches` (0: all), (slot, year, cell) each, in host memory."""
+    some = passing.batches[: batches or None]
+    maps = len(passing.slots) * max(len(batch.years) for batch in some)
+    rings = [place.host((maps, ground.problem.cells)) for _ in some]
+    only = replace(passing, batches=some)
+    with Reader(ground.files, rings, only, BYTES, ground.machine.threads) as reader:
+        return [reader.next().maps for _ in some]
+
+
+def no_file(passing: Pass, means: np.ndarray, thresholds: np.ndarray) -> None:
+    """Results that are not written: what is studied comes before."""
+
+
+def batch_seconds(place: Place, worker: Worker, maps: Sequence[np.ndarray]) -> float:
+    """Median seconds of the kernels of a batch, its maps being there.
+
+    maps  (slot, year, cell) of one batch, on the host
+    """
+    feed = place.feed(maps[0].shape[0] * maps[0].shape[1], maps[0].shape[2])
+    for number in range(TIMES + 1):
+        feed.send(worker, maps[0], number)()
+    feed.finish(worker)
+    _, computes = feed.spans()
+    return median(stop - start for start, stop in computes[1:-1])
+
+
+def load(place: GpuPlace, worker: Worker, maps: Sequence[np.ndarray], passing: Pass) -> None:
+    """All batches to where a worker wants them that works on a whole pass."""
+    worker.begin(len(passing.slots), len(passing.doys))
+    feed = place.feed(maps[0].shape[0] * maps[0].shape[1], maps[0].shape[2])
+    for number, batch in enumerate(maps):
+        feed.send(worker, batch, number)()
+
+
+def no_room(ground: Ground, place: GpuPlace, times: int = 1) -> str:
+    """Why the maps of a pass do not fit on the device so often; empty if they do."""
+    need = times * first_pass(ground).maps * ground.problem.map_bytes
+    free = place.free_bytes()
+    if need <= 0.9 * free:
+        return ""
+    return (
+        f"Not measured: {size_text(need)} are needed on {place.name}, {size_text(free)} are free."
+    )
