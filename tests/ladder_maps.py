@@ -12,8 +12,8 @@ from kuroshio.ladder.problem import Problem
 
 # Lists of 34, of 5, of a single value and of all; batches of 5, of 3, 3, 1, and of 2, 1 years.
 PROBLEMS = (
-    Problem("published", 60.0, (152, 155), pass_days=3),
-    Problem("batches differ", 60.0, (152, 156), (1991, 1997), 2, 90.0, 3, 3),
+    Problem("published", 60.0, (152, 155), pass_days=4),
+    Problem("batches differ", 60.0, (152, 156), (1991, 1997), 2, 90.0, 4, 3),
     Problem("largest", 60.0, (152, 155), (1991, 1993), 1, 100.0, 3, 2),
     Problem("smallest", 60.0, (152, 155), (1991, 1993), 1, 0.0, 3, 2),
 )
@@ -41,9 +41,9 @@ def maps_of(
     few.flat[rng.integers(few.size, size=3)] = offset + spread * rng.normal(size=3)
     maps[..., 3], maps[..., 4] = one, few
     maps[:, : problem.batch_years, 5] = np.nan  # nothing in the first batch
-    # Slots before the last window vary, those in it do not: all have the cell's first value, and a
-    # slide about that value is left with sums of nothing but rounding.
-    maps[0, 0, 6] = maps[days - 1 :, :, 6] = offset + 0.07
+    # Slots before the last two windows vary, those in them do not: all have the cell's first value,
+    # and a slide about that value is left with sums of nothing but rounding.
+    maps[0, 0, 6] = maps[max(days - 2, 1) :, :, 6] = offset + 0.07
     maps[..., 7] = np.where(rng.random(shape[:2]) < 0.5, offset, offset + 0.01)
     return maps
 

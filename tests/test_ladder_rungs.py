@@ -1,4 +1,4 @@
-"""The ladder's kernels, on devices and the processor, held to the oracle or to what was published."""
+"""The ladder's kernels, held to the oracle or, literally, to what was published."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from kuroshio.ladder.problem import Problem
 from kuroshio.ladder.rungs import direct, heap, registers, sliding
 from kuroshio.ladder.rungs.sums import CORRECTED
 from ladder_maps import (
-    PublishedSums, exact, float32_step, fused, gaps, maps_of, multiplied, offsets, problems, seeds,
+    PublishedSums,
+    exact,
+    float32_step,
+    fused,
+    gaps,
+    maps_of,
+    multiplied,
+    offsets,
+    problems,
+    seeds,
     spreads,
 )  # fmt: skip
 from ladder_places import CpuPlace, GpuPlace, run
