@@ -52,7 +52,7 @@ def add_values(first, last, maps, years, rows, window, references, sums, counts)
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def estimate(powers, count, most, about, formula):
-    """Mean and percentile of a pool with sums of four `powers`; `formula` are a kernel's factors."""
+    """Mean and percentile of a pool, from sums of four `powers`; `formula`: a kernel's factors."""
     if count == 0:
         return np.nan, np.nan
     fourth, flat, normal, by_skewness, by_kurtosis, by_skewness_squared = formula
