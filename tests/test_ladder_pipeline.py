@@ -213,7 +213,7 @@ def test_one_stream_copies_and_computes_in_turn():
 def test_the_parts_of_a_pass_are_disjoint_and_add_up():
     times = pass_times(
         (0.0, 9.5, 10.0), reads=[(0.5, 2.0), (2.0, 5.0)], copies=[(2.0, 3.0), (5.0, 6.0)],
-        computes=[(2.5, 4.0), (6.0, 8.0), (8.0, 9.0)], maps=8,
+        computes=[(2.5, 4.0), (6.0, 8.0), (8.0, 9.0)], passing=next(TINY.passes()),
     )  # fmt: skip
     assert times.parts == pytest.approx(
         {"first read": 2.0, "copy": 1.5, "compute": 4.5, "hidden wait": 1.0, "final": 0.5,

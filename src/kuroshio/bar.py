@@ -15,6 +15,7 @@ _WORDS = {
     "compile": "Compiling kernels (first run only)",
     "read": "Reading and computing",
     "make": "Making files",
+    "ladder": "Measuring the machine, rungs and strategies",
     "point": "Reading the point's values",
 }
 

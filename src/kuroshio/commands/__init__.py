@@ -5,5 +5,6 @@ where there are many options. Help must appear at once: what is heavy is importe
 """
 
 COMMANDS = {
-    name: name for name in ("climatology", "plan", "info", "plot", "moments", "accuracy", "synth")
+    name: name
+    for name in ("climatology", "plan", "info", "plot", "moments", "accuracy", "synth", "ladder")
 }

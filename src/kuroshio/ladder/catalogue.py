@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ..errors import Refusal
 from .place import Place, Worker
 from .predictions import Costs, heap_steps
 from .problem import Pass, Problem
@@ -106,15 +105,3 @@ RUNGS = (
     ),
     Rung(OURS, "this package's engine", 0, None, None, lambda problem, passing: 0),
 )  # fmt: skip
-
-
-def rungs_of(keys: Sequence[str]) -> list[Rung]:
-    """Those of these names, in their order; all of none. Refusal that names those there are."""
-    known = {rung.key.lower(): rung for rung in RUNGS}
-    for key in keys:
-        if key.lower() not in known:
-            raise Refusal(
-                f"There is no rung {key!r}; choose from {', '.join(r.key for r in RUNGS)}."
-            )
-    chosen = {key.lower() for key in keys}
-    return [rung for name, rung in known.items() if not chosen or name in chosen]

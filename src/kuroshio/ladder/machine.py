@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -49,15 +48,10 @@ class Machine:
         return asdict(self)
 
 
-def measured(
-    problem: Problem, files: Files, place: Place, threads: int, folder: Path,
-    progress: Callable[[str], None],
-) -> Machine:  # fmt: skip
+def measured(problem: Problem, files: Files, place: Place, threads: int, folder: Path) -> Machine:
     """Measure; files are read, and results of a pass are written to `folder` and removed."""
     passing = next(problem.passes())
-    progress("measuring memory and arithmetic")
     roofs = {each.name: each.value for each in _roofs(place.name, threads)}
-    progress("measuring the reader")
     ring = place.host((len(passing.slots) * problem.batch_years, problem.cells))
     return Machine(
         memory_gb=roofs[_MEMORY],

@@ -41,10 +41,12 @@ def run(
     done = job.run(archive, account=account)
     stop = perf_counter()
     rings = done.report.rings or {}
-    return Ours(_times(account, start, stop, problem.files), int(rings.get("rings", 0)))
+    return Ours(
+        _times(account, start, stop, problem.files, last - first + 1), int(rings.get("rings", 0))
+    )
 
 
-def _times(account: Account, start: float, stop: float, maps: int) -> PassTimes:
+def _times(account: Account, start: float, stop: float, maps: int, days: int) -> PassTimes:
     """As of a pass. Of many threads: computing is when any of them did, or the device."""
     computing = account.when(COMPUTE) or account.when("compute")
     copying = account.when(COPY)
@@ -66,6 +68,7 @@ def _times(account: Account, start: float, stop: float, maps: int) -> PassTimes:
         copy_s=copying.seconds,
         overlap_s=copying.overlap_s(computing),
         maps=maps,
+        days=days,
     )
 
 

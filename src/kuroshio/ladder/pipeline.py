@@ -58,12 +58,12 @@ class Pipeline:
         write(passing, means, thresholds)
         stop = perf_counter()
         copies, computes = self._feed.spans()
-        return pass_times((start, here, stop), reads, copies, computes, passing.maps)
+        return pass_times((start, here, stop), reads, copies, computes, passing)
 
 
 def pass_times(
     marks: tuple[float, float, float], reads: Sequence[Span], copies: Sequence[Span],
-    computes: Sequence[Span], maps: int,
+    computes: Sequence[Span], passing: Pass,
 ) -> PassTimes:  # fmt: skip
     """Disjoint parts of a pass, from when what was done.
 
@@ -91,5 +91,6 @@ def pass_times(
         gpu_s=float(np.median([b - a for a, b in computes[:-1]])),
         copy_s=copying.seconds,
         overlap_s=copying.overlap_s(computing),
-        maps=maps,
+        maps=passing.maps,
+        days=len(passing.doys),
     )

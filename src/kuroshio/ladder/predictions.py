@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from .machine import Machine
 from .problem import Pass, Problem
@@ -47,6 +48,9 @@ class Predicted:
     hidden_wait_s: float
     io_s: float  # of a batch
     copy_s: float
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
 
     def text(self) -> str:
         low, high = self.gpu_s
@@ -85,17 +89,18 @@ def predicted(
     return Predicted(gpu, (totals[0], totals[1]), sum(waits) / 2, io_s, copy_s)
 
 
-def engine_total_s(problem: Problem, machine: Machine) -> tuple[float, float]:
-    """Of the engine, for the whole problem: it reads each file once, with all threads.
+def engine(problem: Problem, machine: Machine) -> Predicted:
+    """Of this package's engine, which reads each file once and with all threads, for 12 days.
 
-    The low end is its reading alone; the high end has reading, copying, and writing one after the
-    other, twice as long as they take.
+    The low end is reading alone; the high end has reading, copying and writing one after the other,
+    and twice as long as they take.
     """
     nbytes = problem.files * problem.map_bytes
-    read = nbytes / (1e9 * machine.bytes_gb)
-    copy = nbytes / (1e9 * machine.link_gb) if machine.link_gb else 0.0
     passes = (problem.doys[1] - problem.doys[0] + 1) / problem.pass_days
-    return read * (1 - _READER), 2 * (read + copy + passes * machine.write_s)
+    read_s = nbytes / (1e9 * machine.bytes_gb) / passes
+    copy_s = nbytes / (1e9 * machine.link_gb) / passes if machine.link_gb else 0.0
+    total_s = (1 - _READER) * read_s, 2 * (read_s + copy_s + machine.write_s)
+    return Predicted((0.0, total_s[1]), total_s, 0.0, read_s, copy_s)
 
 
 def heap_steps(pool: int, largest: int) -> float:

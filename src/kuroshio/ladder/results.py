@@ -32,6 +32,7 @@ class PassTimes:
     copy_s: float
     overlap_s: float
     maps: int
+    days: int
 
     @property
     def total_s(self) -> float:
@@ -64,7 +65,7 @@ class RungResult:
     resources: list[Resources] = field(default_factory=list)
     accuracy: Accuracy | None = None
     kept: bool | None = None  # what the rung promises of its results; None where it does not
-    predicted: dict[str, float] = field(default_factory=dict)  # total_s, gpu_s, hidden_wait_s
+    predicted: dict[str, Any] = field(default_factory=dict)  # see predictions.Predicted
     experiment: str = ""  # file name of the record
     verdict: str = ""
 

@@ -97,23 +97,20 @@ class Answers:
         return accuracy
 
 
-def run_engine(rung: Rung, ground: Ground, answers: Answers) -> RungResult:
+def run_engine(rung: Rung, ground: Ground, answers: Answers, runs: int) -> RungResult:
     """The last rung; its results are those that `answers` held to NumPy."""
-    done = [ground.run_ours() for _ in range(ground.runs)]
+    done = [ground.run_ours() for _ in range(runs)]
     (ground.folder / f"{EXACT}.nc").unlink()
     return RungResult(
-        rung.key, rung.title, rings=done[-1].rings, runs=ground.runs,
+        rung.key, rung.title, rings=done[-1].rings, runs=runs,
         passes=[each.times for each in done], accuracy=answers.accuracy, kept=True,
     )  # fmt: skip
 
 
 def run_rung(rung: Rung, ground: Ground, answers: Answers) -> RungResult:
-    """All passes of the problem, as often as asked; `skipped` says why not, where it cannot be."""
+    """All passes of the problem, as often as asked; see `why_not`."""
     result = RungResult(rung.key, rung.title, rings=rung.rings, runs=ground.runs)
     passes = list(ground.problem.passes())
-    if why := _why_not(rung, ground, passes[0]):
-        result.skipped = why
-        return result
     assert rung.worker
     worker = rung.worker(ground.place, ground.problem)
     pipeline = Pipeline(ground.place, ground.files, passes[0], rung.rings)
@@ -145,9 +142,10 @@ def run_rung(rung: Rung, ground: Ground, answers: Answers) -> RungResult:
     return result
 
 
-def _why_not(rung: Rung, ground: Ground, passing: Pass) -> str:
+def why_not(rung: Rung, ground: Ground) -> str:
     """Why a rung cannot be run here; empty if it can."""
     problem, on_cpu = ground.problem, ground.device == "cpu"
+    passing = next(problem.passes())
     if on_cpu and rung.not_on_cpu:
         return f"not on a processor: {rung.not_on_cpu}"
     batch = len(passing.slots) * problem.batch_years * problem.map_bytes

@@ -1,0 +1,191 @@
+"""The whole ladder: files, machine, exact answer, rungs, studies; and a document of it all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..device import cuda
+from ..device.cpu import available_threads
+from ..device.gpu import GpuError
+from ..device.names import check_device, gpu_name
+from ..errors import Refusal
+from ..perf.environment import cpu_model
+from . import records
+from .catalogue import OURS, RUNGS, Rung
+from .cpu_place import CpuPlace
+from .files import files_of
+from .gpu_place import GpuPlace
+from .machine import Machine, measured
+from .place import Place
+from .predictions import Predicted, engine, predicted
+from .problem import Problem, problem_of
+from .results import RungResult
+from .run import Answers, Ground, run_engine, run_rung, why_not
+from .studies import NAMES, studies
+from .study import Study
+
+Progress = Callable[[str, int, int], None]  # (stage, done, total)
+PASSES = 7  # of 12 days that a rung is measured by, at least: fewer give no interval
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked for; see `kuroshio ladder --help`."""
+
+    output: Path
+    scale: str = "small"
+    device: str = "auto"
+    only: Sequence[str] = ()
+    files: Path | None = None
+    threads: int | None = None
+    runs: int | None = None
+
+
+@dataclass
+class Climb:
+    """What came of it."""
+
+    problem: Problem
+    device: str
+    model: str
+    why: str  # this device
+    machine: Machine
+    results: list[RungResult] = field(default_factory=list)
+    studies: list[Study] = field(default_factory=list)
+
+
+def climb(options: Options, progress: Progress) -> Climb:
+    """Run what is asked for; raises Refusal, before anything is made where that can be known."""
+    problem = problem_of(options.scale)
+    rungs, alone = _chosen(options.only)
+    threads = _number("threads", options.threads, available_threads())
+    passes = sum(len(each.doys) == problem.pass_days for each in problem.passes())
+    runs = _number("runs", options.runs, -(-PASSES // passes))
+    out = _folder(options.output)
+    with _place(options.device, threads) as (place, why), TemporaryDirectory(dir=out) as scratch:
+        files = files_of(
+            problem, options.files or out / f"files-{problem.grid:g}deg", progress, threads
+        )
+        steps = 2 + len(rungs) + len(alone)
+
+        def step(number: int) -> None:
+            progress("ladder", number, steps)
+
+        step(0)
+        machine = measured(problem, files, place, threads, Path(scratch))
+        step(1)
+        ground = Ground(problem, files, place, machine, Path(scratch), runs)
+        answers = Answers(ground)
+        found = Climb(problem, place.name, place.model, why, machine)
+        for number, rung in enumerate(rungs):
+            step(2 + number)
+            found.results.append(_run(rung, ground, answers, out, found.results))
+        singly = studies(ground, answers)
+        for number, name in enumerate(alone):
+            step(2 + len(rungs) + number)
+            found.studies.append(singly[name]())
+        step(steps)
+    return found
+
+
+def _run(
+    rung: Rung, ground: Ground, answers: Answers, out: Path, before: list[RungResult]
+) -> RungResult:
+    """A rung between its record's seal and its conclusion."""
+    if why := why_not(rung, ground):
+        return RungResult(rung.key, rung.title, skipped=why, rings=rung.rings)
+    ran = [result for result in before if result.passes]
+    expected = prediction(rung, ground)
+    opened = records.begin(
+        out, rung, ground.problem, ground.device, expected, ran[-1] if ran else None
+    )
+    try:
+        if rung.key == OURS:
+            result = run_engine(rung, ground, answers, PASSES)
+        else:
+            result = run_rung(rung, ground, answers)
+    except GpuError as error:
+        records.skip(opened, error.what)
+        raise
+    records.end(opened, ground.problem, result)
+    result.predicted = expected.as_json()
+    return result
+
+
+def prediction(rung: Rung, ground: Ground) -> Predicted:
+    """Of a pass of 12 days."""
+    passing = next(ground.problem.passes())
+    if rung.costs is None:
+        return engine(ground.problem, ground.machine)
+    return predicted(
+        rung.costs(ground.problem, passing), rung.rings, ground.problem, passing, ground.machine
+    )
+
+
+def _chosen(only: Sequence[str]) -> tuple[list[Rung], list[str]]:
+    """Rungs and studies of these names, in their order; all of none."""
+    asked = {name.lower() for name in only}
+    known = [*(rung.key for rung in RUNGS), *NAMES]
+    if unknown := sorted(asked - {name.lower() for name in known}):
+        raise Refusal(
+            f"There is no rung {unknown[0]!r}. Rungs are {', '.join(rung.key for rung in RUNGS)}; "
+            f"studies of one strategy are {', '.join(NAMES)}."
+        )
+    rungs = [rung for rung in RUNGS if not asked or rung.key.lower() in asked]
+    return rungs, [name for name in NAMES if not asked or name in asked]
+
+
+@contextmanager
+def _place(device: str, threads: int) -> Iterator[tuple[Place, str]]:
+    """The device that is asked for, and why it is this one."""
+    check_device(device)
+    gpu, why = None, "as asked"
+    if device == "auto":
+        why = "the first GPU"
+        try:
+            gpu = cuda.first()
+        except GpuError as error:
+            why = error.what
+    elif device != "cpu":
+        if gpu_name(device).number is None:
+            raise Refusal(f"The ladder runs on one device; give one, such as cuda:0, not {device}.")
+        gpu = cuda.by_name(device)
+    if gpu is None:
+        with CpuPlace(cpu_model() or "unknown", threads) as place:
+            yield place, why
+    else:
+        with GpuPlace(gpu) as on_gpu:
+            yield on_gpu, why
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=path):
+            return path
+    except OSError as error:
+        raise Refusal(
+            f"The folder {path} cannot be written to: {error.strerror}. Choose another with -o."
+        ) from error
+
+
+def _number(what: str, given: int | None, default: int) -> int:
+    if given is not None and given < 1:
+        raise Refusal(f"{given} {what} were asked for; give 1 or more, or nothing for {default}.")
+    return given or default
+
+
+def facts(found: Climb) -> dict[str, Any]:
+    """What was measured, as plain values."""
+    return {
+        "device": found.device,
+        "model": found.model,
+        "machine": found.machine.as_json(),
+        "results": [result.as_json() for result in found.results],
+        "studies": [study.as_json() for study in found.studies],
+    }
