@@ -51,11 +51,11 @@ def test_the_fourth_moment_has_three_of_the_means_fourth_power(gpu):
 
 
 def test_float32_sums_about_zero_lose_what_is_small_beside_the_mean(gpu):
-    for mean, least in ((20.0, 1e-3), (293.15, 0.3)):  # degrees Celsius, kelvin
+    for mean, least in ((20.0, 0.05), (293.15, 100.0)):  # degrees Celsius, kelvin
         maps = sea(mean, 0.5)
         zero, about, right = errors(gpu, direct, maps, (ABOUT_ZERO, ABOUT_REFERENCE, CORRECTED))
         assert zero.max() > least
-        assert about.max() < 1e-3 < 2 * zero.max()
+        assert about.max() < 1e-3
         assert right.max() < 5e-5  # what float32 resolves of a result
 
 
