@@ -44,6 +44,18 @@ def test_what_compilers_say_of_the_kernel(name: str, cells: str, compiler: str) 
     assert kernel.registers == pytest.approx(registers, rel=0.3, abs=8)
 
 
+def test_a_median_is_one_instruction_on_amd() -> None:
+    old = "fmaxf(kept[k], fminf(kept[k - 1], x))"
+    new = "__builtin_amdgcn_fmed3f(x, kept[k], kept[k - 1])"
+    assert old in KERNEL
+    assert new in " ".join(PAGE.split())
+    try:
+        code = compilers.hip(KERNEL.replace(old, new), "gfx906").code.decode()
+    except compilers.CompilerAbsent as absent:
+        pytest.skip(str(absent))
+    assert code.count("v_med3_f32") == 33
+
+
 def test_the_python_that_loses_the_fourth_moment() -> None:
     program = next(re.finditer(r"```python\n(import numpy.*?)```", PAGE, re.DOTALL))[1]
     printed = io.StringIO()
