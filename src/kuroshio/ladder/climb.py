@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -66,8 +66,10 @@ def climb(options: Options, progress: Progress) -> Climb:
     threads = _number("threads", options.threads, available_threads())
     passes = sum(len(each.doys) == problem.pass_days for each in problem.passes())
     runs = _number("runs", options.runs, -(-PASSES // passes))
-    out = _folder(options.output)
-    with _place(options.device, threads) as (place, why), TemporaryDirectory(dir=out) as scratch:
+    with ExitStack() as at_end:
+        place, why = at_end.enter_context(_place(options.device, threads))
+        out = _folder(options.output)
+        scratch = Path(at_end.enter_context(TemporaryDirectory(dir=out, prefix=".kuroshio-part-")))
         files = files_of(
             problem, options.files or out / f"files-{problem.grid:g}deg", progress, threads
         )
@@ -77,9 +79,9 @@ def climb(options: Options, progress: Progress) -> Climb:
             progress("ladder", number, steps)
 
         step(0)
-        machine = measured(problem, files, place, threads, Path(scratch))
+        machine = measured(problem, files, place, threads, scratch)
         step(1)
-        ground = Ground(problem, files, place, machine, Path(scratch), runs)
+        ground = Ground(problem, files, place, machine, scratch, runs)
         answers = Answers(ground)
         found = Climb(problem, place.name, place.model, why, machine)
         for number, rung in enumerate(rungs):

@@ -35,11 +35,11 @@ class Pipeline:
 
     def warm(self, worker: Worker, passing: Pass) -> None:
         """All kernels once, on what is in the rings: compiled, loaded, and memory is there."""
-        years = len(passing.batches[0].years)
-        maps = self._rings[0][: len(passing.slots) * years]
-        worker.begin(len(passing.slots), len(passing.doys))
+        slots = len(passing.slots)
+        worker.begin(slots, len(passing.doys))
         for batch in passing.batches:
-            self._feed.send(worker, maps.reshape(len(passing.slots), years, -1), batch.number)()
+            maps = self._rings[0][: slots * len(batch.years)].reshape(slots, len(batch.years), -1)
+            self._feed.send(worker, maps, batch.number)()
         self._feed.finish(worker)
         self._feed.spans()
 

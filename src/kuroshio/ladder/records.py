@@ -141,7 +141,7 @@ def _documents(opened: Open, problem: Problem, result: RungResult) -> list[Docum
     return [
         Document(
             f"{result.key}, pass {number}",
-            {opened.figure.removeprefix("$."): seconds, "correct": result.kept}, at,
+            {opened.figure.removeprefix("$."): seconds, "correct": result.kept is not False}, at,
         )
         for number, seconds in enumerate(_seconds(result, problem, opened.figure), 1)
     ]  # fmt: skip

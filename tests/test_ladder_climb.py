@@ -1,0 +1,171 @@
+"""The ladder as a whole, on the processor and on a device: rungs, studies, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cli_runs import run
+from emulator import EmulatedGpu
+from kuroshio.errors import Refusal
+from kuroshio.ladder import climb as climbing
+from kuroshio.ladder import problem as problems
+from kuroshio.ladder.catalogue import RUNGS
+from kuroshio.ladder.climb import Options, climb
+from kuroshio.ladder.machine import OPERATIONS, Machine
+from kuroshio.ladder.results import PARTS
+from kuroshio.ladder.studies import NAMES, blocks, branches
+from kuroshio.ladder.study import NOT_JUDGED
+from kuroshio.perf.experiments import broken, load
+
+TINY = replace(
+    problems.SCALES["small"], name="tiny", grid=30.0, doys=(152, 157), years=(1991, 2000),
+    half_width=2, pass_days=4, batch_years=4,
+)  # fmt: skip
+EXACT = {"baseline", "A", "ours"}
+
+
+def nothing(*_: object) -> None:
+    """Nobody watches."""
+
+
+@pytest.fixture(autouse=True)
+def _tiny(monkeypatch, tmp_path_factory):
+    """A scale of its own, whose last pass is shorter and whose last batch is, too."""
+    monkeypatch.setitem(problems.SCALES, "tiny", TINY)
+    monkeypatch.setenv("KUROSHIO_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("files") / "tiny"
+
+
+@pytest.fixture
+def device(monkeypatch) -> EmulatedGpu:
+    """What the ladder finds where it looks for a GPU; its rates are made up."""
+    gpu = EmulatedGpu()
+    rates = Machine(1000.0, 50.0, dict.fromkeys(OPERATIONS, 1e4), 0.2, 1.0, 0.1, 2)
+    monkeypatch.setattr(climbing.cuda, "first", lambda: gpu)
+    monkeypatch.setattr(climbing, "measured", lambda *_: rates)
+    engine = climbing.Ground.run_ours
+    monkeypatch.setattr(
+        climbing.Ground, "run_ours",
+        lambda ground, *method: engine(replace(ground, place=OnCpu(ground.place)), *method),
+    )  # fmt: skip
+    return gpu
+
+
+class OnCpu:
+    """A place whose engine is the processor's: there is no way to ask it for this device."""
+
+    name = "cpu"
+
+    def __init__(self, place: object) -> None:
+        self.place = place
+
+
+def held_to_its_promises(found: climbing.Climb) -> None:
+    for result in found.results:
+        if result.skipped:
+            continue
+        assert result.accuracy is not None
+        assert result.accuracy.values > 0
+        assert result.accuracy.exact == (result.key in EXACT), result.key
+        assert result.kept in (True, None), result.key
+        assert set(result.passes[0].parts) == set(PARTS)
+        assert all(part >= 0 for each in result.passes for part in each.parts.values())
+
+
+def test_on_the_processor(folder, tmp_path):
+    found = climb(Options(tmp_path, "tiny", "cpu", files=folder, threads=2, runs=2), nothing)
+    assert [result.key for result in found.results] == [rung.key for rung in RUNGS]
+    assert {result.key for result in found.results if result.skipped} == {"A"}
+    held_to_its_promises(found)
+    assert [study.key for study in found.studies] == list(NAMES)
+    for result in found.results[2:]:
+        record = load(tmp_path / "experiments" / result.experiment)
+        assert record.state == "concluded"
+        assert broken(record) == []
+        assert record.results[0].correct == ("yes" if result.kept else "not checked")
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_on_a_device(device, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCKS", (64, 128, 192, 256))  # the emulator wants whole waves
+    monkeypatch.setattr(blocks, "ODD", 192)
+    found = climb(Options(tmp_path, "tiny", files=folder, threads=2, runs=2), nothing)
+    assert (found.device, found.why) == (device.name, "the first GPU")
+    assert not [result.key for result in found.results if result.skipped]
+    held_to_its_promises(found)
+    assert [study.verdict for study in found.studies].count(NOT_JUDGED) == 0
+    assert all(study.rows for study in found.studies)
+    assert device.held_bytes(pinned=False) == 0
+
+
+def test_a_device_that_is_too_small_for_a_rung(device, folder, tmp_path, monkeypatch):
+    """Rung A has all maps of a pass there; the others two batches."""
+    monkeypatch.setitem(problems.SCALES, "tiny", replace(TINY, batch_years=2))
+    device.memory_bytes = next(TINY.passes()).maps * TINY.map_bytes
+    only = ["A", "D", "heap"]
+    found = climb(Options(tmp_path, "tiny", only=only, files=folder, threads=2, runs=1), nothing)
+    assert [bool(result.skipped) for result in found.results] == [True, False]
+    assert "kB are needed on emulated:0 and" in found.results[0].skipped
+    assert "are needed on emulated:0" in found.studies[0].finding
+    assert found.studies[0].verdict == NOT_JUDGED
+
+
+def test_a_second_run_goes_on_with_the_records(folder, tmp_path):
+    options = Options(tmp_path, "tiny", "cpu", ["D", "ours"], folder, 2, 1)
+    for _ in range(2):
+        climb(options, nothing)
+    names = sorted(path.name[:4] for path in (tmp_path / "experiments").glob("*.md"))
+    assert names == ["0001", "0002", "0003", "0004"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"only": ["E"]}, r"no rung 'e'.*baseline, A, B.*memory, moments"),
+        ({"scale": "vast"}, r"'vast'.*small, pass, season"),
+        ({"device": "cuda:all"}, r"one device.*cuda:all"),
+        ({"device": "gpu"}, r"'gpu' is no device"),
+        ({"threads": 0}, r"0 threads"),
+        ({"runs": -1}, r"-1 runs"),
+    ],
+)
+def test_what_is_refused_before_anything_is_made(tmp_path, given, words):
+    with pytest.raises(Refusal, match=words):
+        climb(Options(tmp_path / "out", **given), nothing)
+    assert not (tmp_path / "out").exists()
+
+
+def test_waves_and_lanes():
+    assert blocks.waves(160, 64) == (3, pytest.approx(160 / 192))
+    assert blocks.waves(160, 32) == (5, 1.0)
+
+
+def test_the_share_of_values_that_enter_a_list_is_what_random_pools_show():
+    random = np.random.default_rng()
+    pools = random.random((4000, 330))
+    entered = np.zeros(pools.shape, bool)
+    for i in range(330):
+        above = (pools[:, :i] > pools[:, i : i + 1]).sum(axis=1)
+        entered[:, i] = above < 34
+    alone, any_of_32 = branches.shares(330, 34, 32)
+    assert entered.mean() == pytest.approx(alone, abs=0.005)
+    waves = entered.reshape(-1, 32, 330).any(axis=1).mean()
+    assert waves == pytest.approx(any_of_32, abs=0.01)
+
+
+def test_the_command(tmp_path):
+    done = run(
+        "ladder", "-o", tmp_path / "out", "--only", "baseline", "--runs", 1, "--device", "cpu"
+    )
+    assert done.status == 0, done
+    assert "baseline" in done.out
+    refused = run("ladder", "-o", tmp_path / "out", "--only", "Z")
+    assert refused.status == 2
+    assert "baseline" in refused.err
