@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from kuroshio import reference
 from kuroshio.ladder.problem import Problem
 
-# Lists of 34, of 5, of a single value and of all; batches of 5, of 3, 3, 1, and of 2, 1 years.
+# Lists of 34, of 5, of a single value and of all; batches of 5, of 3, 3, 1, and of 2, 1 years. And
+# a full pool of 51, for which 50 x 0.58 comes out less than 29.
 PROBLEMS = (
     Problem("published", 60.0, (152, 155), pass_days=4),
     Problem("batches differ", 60.0, (152, 156), (1991, 1997), 2, 90.0, 4, 3),
     Problem("largest", 60.0, (152, 155), (1991, 1993), 1, 100.0, 3, 2),
     Problem("smallest", 60.0, (152, 155), (1991, 1993), 1, 0.0, 3, 2),
+    Problem("short of whole", 60.0, (152, 155), (1991, 2007), 1, 58.0, 3),
 )
 
 problems = st.sampled_from(PROBLEMS)

@@ -9,6 +9,7 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -54,7 +55,7 @@ def test_a_device_equals_the_oracle_and_the_processor(gpu, data):
 DOYS = tuple(range(110, 150))
 SEASON = range(85, 175)  # the days of year that DOYS needs
 YEARS = (1991, 1994)
-LAYOUTS = ("oisst", "era5", "f8")
+LAYOUTS = ("oisst", "era5", "f8", "f8-plain")
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +112,40 @@ def change(path: Path, code: int, at: tuple[int, int]) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_files_of_every_layout(gpu, folders, layout):
     same_on(gpu, open_archive(folders[layout]), request_of())
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_plain_floats_become_keys_on_the_device(gpu, tmp_path, dtype):
+    """Of either sign, subnormal, zeros of both signs, infinite; missing by NaN and by a value.
+
+    Half the cells are land on all but one day that no sample looks at.
+    """
+    random = np.random.default_rng()
+    fill = random.choice([0.0, -0.0, 7.25, np.nan])
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    odd = np.array([0.0, -0.0, tiny, -tiny, 7.25, -7.25, np.inf, -np.inf, np.nan])
+    archive = make_archive(tmp_path, (1991, 1992), 4, "f8-plain", range(105, 140))
+    surprise = int(random.integers(1, len(archive) - 1))
+    for number, path in enumerate(archive):
+        with xr.open_dataset(path) as dataset:
+            dataset = dataset.load()
+        values = random.normal(0, 5, dataset.sst.shape)
+        values = np.where(
+            random.random(values.shape) < 0.3, random.choice(odd, values.shape), values
+        )
+        if number != surprise:
+            values[..., 45:] = np.nan
+        dataset["sst"] = dataset.sst.copy(data=values.astype(dtype))
+        dataset.to_netcdf(path, encoding={"sst": {"dtype": dtype, "_FillValue": None}})
+        with netCDF4.Dataset(path, "a") as file:
+            file["sst"].setncattr("missing_value", np.dtype(dtype).type(fill))
+    request = request_of(
+        baseline=(1991, 1992), doys=tuple(range(110, 135)), extras=("count",), smooth_width=1
+    )
+    with np.errstate(invalid="ignore"):  # of infinities
+        same_on(gpu, open_archive(tmp_path), request)
+    if hasattr(gpu, "ran"):  # an emulated device tells
+        assert "unpack_maps" in gpu.ran
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,13 @@ def fill_code(packing: Packing) -> tuple[np.uint16, bool]:
     return (np.uint16(codes[0] & 0xFFFF), False) if codes else (np.uint16(0x8000), True)
 
 
+def fill_bits(packing: Packing, dtype: np.dtype) -> tuple[int, bool]:
+    """The bits of the one float that is missing, or any, and that none is but NaN."""
+    fills = [m for m in packing.missing if not np.isnan(m)]
+    fill = np.array(fills[0] if fills else 0, dtype)
+    return int(fill.view(f"u{dtype.itemsize}")), not fills
+
+
 def keep_runs(keys: np.ndarray, runs: np.ndarray, out: np.ndarray) -> None:
     """The runs of a whole map of keys; raises ValueOnLand if there is a key elsewhere."""
     if _keep_runs(keys, runs, out):

@@ -18,7 +18,7 @@ from typing import Any, cast
 import deflate
 import numpy as np
 
-from ..keys import AFFINE16, Keys, NotCodes
+from ..keys import AFFINE16, FLOAT32, FLOAT64, Keys, NotCodes
 from . import bulk
 from .badfile import BadFile, unreadable
 from .decode import fill_code, keep_runs, shuffled_int16_to_keys, to_keys, unshuffle
@@ -146,13 +146,19 @@ class Reader:
 
     def alike(self, pieces: Sequence[Piece]) -> bool:
         """Whether all are whole maps of shuffled 16-bit codes, stored alike: for the above."""
+        return self._stored_alike(pieces) and all(map(self._direct, pieces))
+
+    def floats_alike(self, pieces: Sequence[Piece]) -> bool:
+        """Whether all are whole maps of floats that keys are made of bit by bit, stored alike."""
+        return self._stored_alike(pieces) and all(map(self._float, pieces))
+
+    def _stored_alike(self, pieces: Sequence[Piece]) -> bool:
         first, stored = pieces[0], pieces[0].where
         return isinstance(stored, ByteRange) and all(
             isinstance(piece.where, ByteRange)
             and piece.box == first.box
             and piece.where[3:] == stored[3:]
             and piece.where.shape == (1, *self.archive.grid.shape)
-            and self._direct(piece)
             for piece in pieces
         )
 
@@ -175,6 +181,19 @@ class Reader:
             and self.keys.kind == AFFINE16
             and (piece.packing.scale, piece.packing.offset) == (self.keys.scale, self.keys.offset)
             and len(piece.packing.missing) <= 1
+        )
+
+    def _float(self, piece: Piece) -> bool:
+        """Whether the bytes are floats of the keys' size as they are, with one missing at most."""
+        where = piece.where
+        assert isinstance(where, ByteRange)
+        dtype = np.dtype(where.dtype)
+        return (
+            not where.shuffle
+            and self.keys.kind in (FLOAT32, FLOAT64)
+            and dtype == np.dtype(f"f{self.keys.bits // 8}")
+            and not piece.packing.packed
+            and sum(not np.isnan(m) for m in piece.packing.missing) <= 1
         )
 
     def sea(self, tile: int, run: Callable[..., list[Any]]) -> Runs:

@@ -2,10 +2,10 @@
 
 Where every piece is a map of one day, each thread of the crew fills pinned memory of its own (its
 *rings*: see rings.py), which is copied to the devices as soon as it is full. Shuffled 16-bit codes
-go as they come out of the file and become keys there; other maps go as keys. Pieces that are parts
-of maps are put together in host memory first, a batch's at a time. Copies, kernels and downloads go
-on streams of their own: while a batch is computed the next is read and copied, and the one before
-is smoothed and written.
+and plain floats go as they come out of the file and become keys there; other maps go as keys.
+Pieces that are parts of maps are put together in host memory first, a batch's at a time. Copies,
+kernels and downloads go on streams of their own: while a batch is computed the next is read and
+copied, and the one before is smoothed and written.
 """
 
 from __future__ import annotations
@@ -61,11 +61,13 @@ class GpuBlock:
         )
 
         self.maps = whole_maps(archive)
-        # Codes as they come, where the block is the whole grid and no map would be sent twice.
-        self.raw = self.maps and block.runs.grid_cells == archive.grid.cells
-        self.raw = self.raw and means.reader.alike(archive.pieces)
-        row_bytes = archive.grid.cells if self.raw else block.stride_cells * keys.dtype.itemsize
-        self.map_bytes = row_bytes * (2 if self.raw else 1)
+        # As they are stored, where the block is the whole grid and no map would be sent twice.
+        whole = self.maps and block.runs.grid_cells == archive.grid.cells
+        codes = whole and means.reader.alike(archive.pieces)
+        self.raw = codes or (whole and means.reader.floats_alike(archive.pieces))
+        cells_of_map = archive.grid.cells if self.raw else block.stride_cells
+        self.map_bytes = cells_of_map * keys.dtype.itemsize
+        planes = 2 if codes else 1
         self.ring_maps = maps_of_ring(self.map_bytes, rings.budget_bytes, self.crew.threads)
         rings.maps = self.ring_maps
         places = places_of(block) if self.raw else None
@@ -75,7 +77,7 @@ class GpuBlock:
         self.seen = rings.pinned.take((len(cut),), np.uint32)
         self.shares: list[GpuShare] = []
         for gpu, clock, stretch in zip(gpus, clocks, cut, strict=False):  # few cells, fewer devices
-            part = self._part(stretch, row_bytes, alone=len(cut) == 1)
+            part = self._part(stretch, planes, alone=len(cut) == 1)
             self.shares.append(
                 GpuShare(gpu, clock, job, stretch, part, places, rings.most * self.ring_maps)
             )
@@ -210,15 +212,13 @@ class GpuBlock:
     def _lanes(self) -> list[Lane]:
         return [share.lane(self.ring_maps) for share in self.shares]
 
-    def _part(self, stretch: Stretch, row_bytes: int, alone: bool) -> Part:
-        if alone:
-            mine = slice(0, row_bytes)
-        elif self.raw:
-            mine = stretch.grid
-        else:
-            size = self.means.keys.dtype.itemsize
-            mine = slice(stretch.cells.start * size, stretch.cells.stop * size)
-        return Part(2 if self.raw else 1, row_bytes, mine)
+    def _part(self, stretch: Stretch, planes: int, alone: bool) -> Part:
+        row_bytes, size = self.map_bytes // planes, self.means.keys.dtype.itemsize // planes
+        mine = stretch.grid if self.raw else stretch.cells
+        whole = slice(0, row_bytes)
+        return Part(
+            planes, row_bytes, whole if alone else slice(mine.start * size, mine.stop * size)
+        )
 
     def _load_part(self, load: Load, new: dict[int, int], memory: np.ndarray) -> None:
         rows = tuple(new[row] if row >= 0 else -1 for row in load.rows)

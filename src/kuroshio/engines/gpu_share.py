@@ -102,7 +102,7 @@ class GpuShare:
             self.gpu = gpu = with_reserve(gpu, ring_bytes + _KERNELS_BYTES)
             kernels = gpu.kernels(program.text, program.kernels)
             self.kernels: Mapping[str, Kernel] = kernels
-            width = part.map_bytes // part.planes if places is not None else cells
+            width = part.map_bytes // keys.dtype.itemsize if places is not None else cells
             self.rows_kernels: Mapping[str, Chosen] = {
                 name: chosen(gpu, name, kernel, width if name == "unpack_maps" else cells)
                 for name, kernel in kernels.items()
@@ -174,7 +174,7 @@ class GpuShare:
         table: DeviceArray,
     ) -> None:  # fmt: skip
         """Maps as they are stored, from the first byte that is this share's, to rows of keys."""
-        width = self.part.map_bytes // self.part.planes
+        width = self.part.map_bytes // self.job.keys.dtype.itemsize
         self.rows_kernels["unpack_maps"](
             stream, maps, np.int64(map_stride), np.int64(plane_stride), np.int32(number),
             np.int32(width), self.places, table, self.keys, np.int64(self.job.cells), self.seen,

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from ..archive import bulk
-from ..archive.decode import fill_code
+from ..archive.decode import fill_bits, fill_code
 from ..archive.model import ByteRange, Piece
 from ..kernels.gpu.windows import MAP
 
@@ -29,10 +29,14 @@ def wheres_of(pieces: Sequence[Piece]) -> list[ByteRange]:
 
 
 def table_of(pieces: Sequence[Piece], rows: Sequence[int]) -> np.ndarray:
-    """(map,) MAP: what a device must know of maps of shuffled codes that go to rows of keys."""
+    """(map,) MAP: what a device must know of maps that go to rows of keys as they are stored."""
     table = np.zeros(len(pieces), MAP)
     table["row"] = rows
-    codes = [fill_code(piece.packing) for piece in pieces]
+    dtype = np.dtype(wheres_of(pieces)[0].dtype)
+    codes = [
+        fill_bits(piece.packing, dtype) if dtype.kind == "f" else fill_code(piece.packing)
+        for piece in pieces
+    ]
     table["fill"] = [fill for fill, _ in codes]
     table["filled"] = [not none for _, none in codes]
     return table

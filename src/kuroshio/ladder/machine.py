@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..perf.ceilings import cpu as processor
-from ..perf.ceilings.ceiling import Ceiling
+from ..perf.ceilings.ceiling import Ceiling, Missing
 from ..perf.ceilings.measure import gpu_ceilings
 from .files import BYTES, LIBRARY, Files
 from .place import Place
@@ -65,18 +66,17 @@ def measured(problem: Problem, files: Files, place: Place, threads: int, folder:
 
 
 def _roofs(device: str, threads: int) -> list[Ceiling]:
-    if device != "cpu":
-        only = (_MEMORY, *OPERATIONS, _LINK)
-        _, found = gpu_ceilings(device, True, only, lambda _: None)
-        return [each for each in found if isinstance(each, Ceiling)]
-    both = chain(
-        processor.memory(threads, processor.QUICK),
-        processor.compute(threads, processor.QUICK, OPERATIONS),
-    )
-    return [
-        each for each in both
-        if isinstance(each, Ceiling) and each.level in (None, "memory")
-    ]  # fmt: skip
+    """Of memory, not of caches; of arithmetic and the link."""
+    found: Iterator[Ceiling | Missing]
+    if device == "cpu":
+        found = chain(
+            processor.memory(threads, processor.QUICK),
+            processor.compute(threads, processor.QUICK, OPERATIONS),
+        )
+    else:
+        _, found = gpu_ceilings(device, True, (_MEMORY, *OPERATIONS, _LINK), lambda _: None)
+    levels = (None, "memory", "link")
+    return [each for each in found if isinstance(each, Ceiling) and each.level in levels]
 
 
 def _read_gb(files: Files, ring: np.ndarray, passing: Pass, how: str, threads: int) -> float:

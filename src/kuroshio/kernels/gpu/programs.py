@@ -65,7 +65,10 @@ class Windows:
 
 def rows_program(kind: int) -> Program:
     """What is done to maps and rows of keys before the windows (rows.h, inflated.h)."""
-    own = {AFFINE16: ("unpack_maps", "sum_bytes", "judge_maps"), FLOAT64: ("fill_gaps",)}
+    own = {
+        AFFINE16: ("unpack_maps", "sum_bytes", "judge_maps"), FLOAT32: ("unpack_maps",),
+        FLOAT64: ("unpack_maps", "fill_gaps"),
+    }  # fmt: skip
     return Program(
         _text(_kinds(kind), {}, "values.h", "rows.h", "inflated.h"),
         ("find_references", "place_maps", *own.get(kind, ())),

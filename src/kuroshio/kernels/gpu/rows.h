@@ -1,11 +1,11 @@
 // What is done to rows of keys before the windows: a map of codes to keys, gaps filled, a reference
 // for each cell. One thread, one cell. The same steps as archive/decode.py, fill.py and smooth.py.
 
-// What is to be known of a map on its way to a row: which row (-1: none), the code that is missing.
+// What is to be known of a map on its way to a row: which row (-1: none), and whether and which code is
+// missing; of floats, which bits.
 struct Map {
-    int row;
-    u32 fill;
-    int filled;
+    int row, filled;
+    u64 fill;
 };
 
 // Maps of keys, cell by cell as they are kept, to their rows.
@@ -18,7 +18,7 @@ KERNEL(256) place_maps(
         if (table[m].row >= 0) keys[table[m].row * stride + cell] = maps[m * map_stride + cell];
 }
 
-// Shuffled 16-bit codes of whole maps, as they come out of a file, to keys: all low bytes of a map
+// Whole maps as they come out of a file to keys. Of shuffled 16-bit codes: all low bytes of a map
 // and then all high bytes, in planes `plane_stride` bytes apart, of maps `map_stride` apart. `places`
 // says where in a row a cell of the grid is kept, -1: nowhere.
 // Bit 0 of `seen`: a valid code had no key; bit 1: a value on what was taken for land.
@@ -36,7 +36,7 @@ KERNEL(256) unpack_maps(
         if (how.row < 0) continue;
         const u8* map = maps + m * map_stride;
         const u32 code = map[cell] | (u32)map[plane_stride + cell] << 8;
-        const bool valid = !(how.filled && code == how.fill);
+        const bool valid = !(how.filled && code == (u32)how.fill);
         const u32 key = valid ? code ^ 0x8000u : 0u;
         if (place >= 0) {
             odd |= valid && key == 0 ? 1u : 0u;
@@ -46,6 +46,30 @@ KERNEL(256) unpack_maps(
         }
     }
     if (odd) flag(seen, odd);
+}
+#elif !AFFINE
+// The same of floats, cell by cell. By their bits, for compilers may take subnormal numbers for zero.
+KERNEL(256) unpack_maps(
+    const u8* maps, i64 map_stride, i64 plane_stride, int n_maps, int cells, const int* places,
+    const Map* table, Key* keys, i64 stride, u32* seen
+) {
+    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+    if (cell >= cells) return;
+    const int place = places[cell];
+    const Key sign = (Key)1 << (KEY_BITS - 1), infinity = KEY_BITS == 64 ? (Key)(2047ull << 52) : (Key)0x7f800000u;
+    bool stray = false;
+    for (int m = 0; m < n_maps; m++) {
+        const Map how = table[m];
+        if (how.row < 0) continue;
+        const Key bits = ((const Key*)(maps + m * map_stride))[cell], fill = (Key)how.fill;
+        const bool equal = bits == fill || (Key)((bits | fill) << 1) == 0;  // both zeros are one number
+        const bool valid = (bits & ~sign) <= infinity && !(how.filled && equal);
+        if (place >= 0)
+            keys[how.row * stride + place] = valid ? (bits & sign ? (Key)~bits : (Key)(bits ^ sign)) : (Key)0;
+        else
+            stray |= valid;
+    }
+    if (stray) flag(seen, 2u);
 }
 #endif
 

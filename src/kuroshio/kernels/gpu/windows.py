@@ -21,7 +21,7 @@ from . import programs
 from .launches import Chosen, chosen
 from .programs import BLOCK, Windows
 
-MAP = np.dtype([("row", np.int32), ("fill", np.uint32), ("filled", np.int32)])  # of rows.h
+MAP = np.dtype([("row", np.int32), ("filled", np.int32), ("fill", np.uint64)])  # of rows.h
 _FEW_PLANES = 12  # that fit into registers with a window of 11 words
 _REGISTER_WORDS = 160  # for them
 _MEMORY_BYTES = 256 << 20  # of the device for planes and moments: cells are taken in slices
