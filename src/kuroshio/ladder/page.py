@@ -110,7 +110,11 @@ def _table(table: Table, level: int = 2) -> str:
         f'<th scope="col"{side}>{_text(column)}</th>'
         for column, side in zip(table.columns, sides, strict=True)
     )
-    rows = "\n".join(f"<tr>{''.join(_cells(table, row, sides))}</tr>" for row in table.rows)
+    links = table.links or [""] * len(table.rows)
+    rows = "\n".join(
+        f"<tr>{''.join(_cells(row, sides, link))}</tr>"
+        for row, link in zip(table.rows, links, strict=True)
+    )
     return (
         f'{head}\n<div class="wide" role="region" aria-label="{_text(table.title)}" tabindex="0">'
         f"<table>\n<thead><tr>{columns}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>{notes}"
@@ -124,11 +128,11 @@ def _side(table: Table, at: int) -> str:
     return ' class="words"' if max(len(row[at]) for row in table.rows) > _LONG else ""
 
 
-def _cells(table: Table, row: Sequence[str], sides: Sequence[str]) -> Iterable[str]:
+def _cells(row: Sequence[str], sides: Sequence[str], link: str) -> Iterable[str]:
     for at, (cell, side) in enumerate(zip(row, sides, strict=True)):
         inside = _text(cell)
-        if at == len(row) - 1 and cell in table.links:
-            inside = f'<a href="{escape(quote(table.links[cell]))}">{inside}</a>'
+        if link and at == len(row) - 1:
+            inside = f'<a href="{escape(quote(link))}">{inside}</a>'
         elif cell in _CLASSES:
             inside = f'<span class="{_CLASSES[cell]}">{inside}</span>'
         yield f'<th scope="row">{inside}</th>' if at == 0 else f"<td{side}>{inside}</td>"

@@ -5,15 +5,33 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Refusal
+from ..perf.environment import environment_with
 from ..perf.json_file import write_json
 from ..plot import plot_ladder, why_no_pictures
+from .compiled import rows
 from .page import page
 from .report import JSON, Report
 
+if TYPE_CHECKING:
+    from .climb import Climb
+
 PAGE, PICTURE = "ladder.html", "ladder.png"
+
+
+def report_of(found: Climb, environment: Mapping[str, Any] | None = None) -> Report:
+    """A climb with its account; `environment` is None for that of now."""
+    if environment is None:
+        on_gpu = found.device != "cpu"
+        environment = environment_with({found.device: found.model} if on_gpu else {})
+    return Report(
+        found.problem, found.device, found.model, found.why, found.machine, environment,
+        found.results, found.studies, rows(),
+    )  # fmt: skip
 
 
 def publish(report: Report, folder: Path) -> tuple[list[Path], str]:
@@ -22,6 +40,8 @@ def publish(report: Report, folder: Path) -> tuple[list[Path], str]:
     The second is empty where there is one. Raises Refusal where a file cannot be written.
     """
     made = [folder / JSON, folder / PAGE]
+    write_json(made[0], report.as_json())  # before what could fail
+    write_text(made[1], page(report))
     bars = {row.key: row.parts for row in report.rows if row.total_s}
     absent = why_no_pictures() if bars else "No rung has run, so there is no picture."
     if absent and (folder / PICTURE).exists():
@@ -34,8 +54,6 @@ def publish(report: Report, folder: Path) -> tuple[list[Path], str]:
             "Where a pass of 12 days goes",
             f"{report.problem.name} scale, {report.device}, {report.model}",
         )
-    write_json(made[0], report.as_json())
-    write_text(made[1], page(report))
     return made, absent
 
 

@@ -95,7 +95,7 @@ class Report:
             ("Python", software.get("python")),
             ("packages", ", ".join(f"{name} {number}" for name, number in packages.items())),
             ("at", now.get("time")),
-            ("load before", now.get("load_1_minute")),
+            ("load of the last minute", now.get("load_1_minute")),
         ]  # fmt: skip
         return [(name, str(value)) for name, value in told if value not in (None, "")]
 

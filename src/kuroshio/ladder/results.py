@@ -86,6 +86,7 @@ class RungResult:
 
     def as_json(self) -> dict[str, Any]:
         said = asdict(self)
-        said["total_s"], said["gpu_s"] = self.total_s, self.gpu_s
-        said["parts"] = {name: self.part(name) for name in PARTS} if self.passes else {}
+        ran = bool(self.passes)
+        said["total_s"], said["gpu_s"] = (self.total_s, self.gpu_s) if ran else (None, None)
+        said["parts"] = {name: self.part(name) for name in PARTS} if ran else {}
         return said

@@ -19,7 +19,7 @@ NOT_TOLD = "not told"
 class Table:
     """`text` names the columns that hold words; the others hold numbers, flush right.
 
-    links  cells of the last column that lead to a file, by what they say
+    links  where the last cell of each row leads, or nothing
     """
 
     title: str
@@ -27,7 +27,7 @@ class Table:
     rows: list[list[str]]
     text: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
-    links: dict[str, str] = field(default_factory=dict)
+    links: list[str] = field(default_factory=list)
 
 
 def tables(rows: Sequence[Row], device: str, folder: str) -> list[Table]:
@@ -120,17 +120,15 @@ def _accuracy(ran: Sequence[Row]) -> Table:
 
 
 def _predicted(ran: Sequence[Row], folder: str) -> Table:
-    body, links = [], {}
+    body, links = [], []
     for row in ran:
-        record = row.experiment.removesuffix(".md")
-        short = f"{record[:4]}" if record else NONE
-        if record:
-            links[short] = f"{folder}/{row.experiment}"
+        record = row.experiment.partition("-")[0] or NONE
+        links.append(f"{folder}/{row.experiment}" if row.experiment else "")
         wait = row.predicted.get("hidden_wait_s")
         body.append(
             [row.key, _range(row.predicted.get("gpu_s")), seconds(row.gpu_s),
              _range(row.predicted.get("total_s")), seconds(row.total_s), seconds(wait),
-             seconds(row.parts["hidden wait"]), row.verdict or "not judged", short]
+             seconds(row.parts["hidden wait"]), row.verdict or "not judged", record]
         )  # fmt: skip
     return Table(
         "Predicted before the run, and measured: seconds of a pass",
