@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuroshio.ladder import compiled
-from kuroshio.ladder.account import pass_parts, rows_of
+from kuroshio.ladder.account import kernels_of, pass_parts, rows_of
 from kuroshio.ladder.catalogue import RUNGS
 from kuroshio.ladder.document import PUBLISHED
 from kuroshio.ladder.problem import SCALES
@@ -107,7 +107,7 @@ def test_without_the_first_rung_there_is_no_gain():
     rows = rows_of([result("D"), result("ours")], PASS)
     assert [row.gain for row in rows] == [None, None]
     assert rows[1].step == pytest.approx(4.2 / 0.75)
-    assert table(tables(rows, "cpu", "x"), "A pass").rows[0][4] == NONE
+    assert table(tables(rows, PASS, "cpu", "x"), "A pass").rows[0][4] == NONE
 
 
 def test_kernels_here_and_compiled_for_gfx906():
@@ -116,7 +116,7 @@ def test_kernels_here_and_compiled_for_gfx906():
     assert (push.name, push.here.registers) == ("push_heaps", 60)
     assert (push.registers_gfx906, push.scratch_gfx906, push.occupancy_gfx906) == (64, 160, 0.4)
     assert rest.registers_gfx906 is None
-    found = table(tables(rows, "cuda:0", "x"), "What compilers")
+    found = table(tables(rows, PASS, "cuda:0", "x"), "What compilers")
     assert cell(found, "A", "gfx906 VGPR") == "59"
     assert found.rows[1][-1] == "not told"
     assert rows[-1].kernels == ()
@@ -126,10 +126,28 @@ def test_on_a_processor_kernels_of_gfx906_are_still_told():
     on_cpu = [replace(each, resources=[]) for each in ladder()]
     rows = rows_of(on_cpu, PASS, compiled.rows())
     assert {row.key for row in rows if row.kernels} == {rung.key for rung in RUNGS} - {"ours"}
-    found = table(tables(rows, "cpu", "x"), "What compilers")
+    found = table(tables(rows, PASS, "cpu", "x"), "What compilers")
     assert cell(found, "baseline", "registers") == NONE
     assert int(cell(found, "baseline", "gfx906 scratch B")) >= 136
     assert "not told" not in [each for row in found.rows for each in row]
+
+
+def test_every_kernel_compiled_for_gfx906_is_in_a_table():
+    made = compiled.rows()
+    found = tables(rows_of(ladder(), PASS, made), PASS, "cuda:0", "x", made)
+    said = {(row[0], row[1]) for row in table(found, "Other kernels").rows}
+    of_rungs = {pair for rung in RUNGS for pair in kernels_of(rung.key)}
+    there = {(each.text, each.kernel) for each in made if each.architecture == "gfx906"}
+    assert of_rungs <= there
+    assert said == there - of_rungs
+
+
+def test_maps_of_another_size_are_not_compared_unsaid():
+    rows = rows_of(ladder(), PASS)
+    small = table(tables(rows, SCALES["small"], "cpu", "x"), "A pass")
+    assert "2,664 cells and not 1,038,240" in " ".join(small.notes)
+    assert "CPU s" in small.columns
+    assert "cells and not" not in " ".join(table(tables(rows, PASS, "cpu", "x"), "A pass").notes)
 
 
 # -- sentences -------------------------------------------------------------------------------------
@@ -191,14 +209,16 @@ def test_counters_that_were_not_read_are_no_zeros():
         "Divergence and achieved bandwidth: no counters were read: the driver permits them to "
         "administrators only."
     ]
-    assert not [each for each in tables(rows, "cuda:0", "x") if each.title.startswith("Counters")]
+    assert not [
+        each for each in tables(rows, PASS, "cuda:0", "x") if each.title.startswith("Counters")
+    ]
     silent = rows_of([result("D", no_counters="")], PASS)
     assert "on a processor" in counters(silent, "cpu")[0]
     assert "none were asked for" in counters(silent, "cuda:0")[0]
     some = [result("A", counters={"lanes at work": 0.5}), result("B", no_counters="busy"), SKIPPED]
     rows = rows_of(some, PASS)
     assert counters(rows, "cuda:0") == ["B: no counters were read: busy."]
-    found = table(tables(rows, "cuda:0", "x"), "Counters")
+    found = table(tables(rows, PASS, "cuda:0", "x"), "Counters")
     assert found.rows == [["A", "0.500"]]
 
 
@@ -222,13 +242,15 @@ def test_shares_and_gains():
 
 
 def test_what_a_rung_promises():
-    found = table(tables(rows_of([*ladder(), result("A", kept=False)], PASS), "cpu", "x"), "Diff")
+    found = table(
+        tables(rows_of([*ladder(), result("A", kept=False)], PASS), PASS, "cpu", "x"), "Diff"
+    )
     assert [row[-1] for row in found.rows] == [
         "yes, exact", "yes, exact", *["none is made"] * 3, "yes", "yes, exact", "NO"
     ]  # fmt: skip
     assert "B 3, C 3, D 3" in found.notes[-1]
     lacking = rows_of([result("A", accuracy=replace(EXACT, disagree=0))], PASS)
-    assert len(table(tables(lacking, "cpu", "x"), "Diff").notes) == 1
+    assert len(table(tables(lacking, PASS, "cpu", "x"), "Diff").notes) == 1
 
 
 def test_cells_of_studies():
@@ -240,8 +262,9 @@ def test_cells_of_studies():
 
 def test_skipped_rungs_and_whole_seasons_in_the_table_of_seconds():
     season = result("D", runs=1)
-    found = table(tables(rows_of([SKIPPED, season], SEASON), "cpu", "x"), "A pass")
-    assert found.rows[0][:3] == ["A", "skipped: not on a processor", NONE]
+    found = table(tables(rows_of([SKIPPED, season], SEASON), PASS, "cpu", "x"), "A pass")
+    assert found.rows[0][:3] == ["A", "list in registers (skipped)", NONE]
+    assert found.notes[0] == "A was skipped: not on a processor."
     assert found.rows[0][-2:] == ["0.9", "8.6"]
     assert any("D 29.4" in note for note in found.notes)
 

@@ -111,7 +111,7 @@ def test_a_page_of_nothing_and_of_one():
     one = Parsed(page(report([result("D", (0, 0, 0, 0, 0, 0))], device="cpu")))
     assert "n/a" in " ".join(one.words)
     skipped = " ".join(Parsed(page(report([SKIPPED]))).words)
-    assert "skipped: 5.6 GB are needed & 2 GB are <free>" in skipped
+    assert "A was skipped: 5.6 GB are needed & 2 GB are <free>." in skipped
 
 
 # -- the picture -----------------------------------------------------------------------------------

@@ -163,6 +163,12 @@ def pass_parts(result: RungResult, problem: Problem) -> dict[str, float]:
     return {part: sum(each.parts[part] for each in full) / passes for part in PARTS}
 
 
+def kernels_of(key: str) -> list[tuple[str, str]]:
+    """A rung's kernels as `compiled.py` calls them: text and name."""
+    text, names = _KERNELS.get(key, ("", ()))
+    return [(text, name) for name in names]
+
+
 def _times(old: float | None, new: float) -> float | None:
     return old / new if old and new else None
 

@@ -13,6 +13,7 @@ ABOUT = (
     "machine, and at another time: its figures say how rungs compare there, not how it compares "
     "with this one."
 )
+CELLS = 721 * 1440  # of a map
 FACTORS, GAIN = 205.0, 3.3  # the strategies' factors multiplied, and what all of it became
 
 

@@ -47,7 +47,7 @@ class Report:
 
     @property
     def tables(self) -> list[Table]:
-        return tables(self.rows, self.device, FOLDER)
+        return tables(self.rows, self.problem, self.device, FOLDER, self.compiled)
 
     @property
     def heading(self) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .account import Row
+from .account import GFX906, Compiled, Row, kernels_of
 from .document import ABOUT
+from .document import CELLS as PUBLISHED_CELLS
+from .problem import Problem
 from .results import PARTS, Accuracy
 from .study import Study
 from .words import NONE, largest, percent, seconds, times
@@ -30,11 +32,17 @@ class Table:
     links: list[str] = field(default_factory=list)
 
 
-def tables(rows: Sequence[Row], device: str, folder: str) -> list[Table]:
+def tables(
+    rows: Sequence[Row], problem: Problem, device: str, folder: str,
+    compiled: Sequence[Compiled] = (),
+) -> list[Table]:  # fmt: skip
     """All of the account that has rows. `folder` has the records, as seen from the page."""
     ran = [row for row in rows if not row.skipped]
-    made = [_seconds(rows), _where(ran), _accuracy(ran), _predicted(ran, folder)]
-    made += [_kernels(rows, device), _counters(ran)]
+    unit = "CPU" if device == "cpu" else "GPU"
+    made = [_seconds(rows, problem, unit), _where(ran), _accuracy(ran)]
+    made += [_predicted(ran, folder, unit), _kernels(rows, device), _counters(ran)]
+    if rows:
+        made.append(_other_kernels(rows, compiled))
     return [table for table in made if table.rows]
 
 
@@ -53,22 +61,25 @@ def study_table(study: Study) -> Table:
     )
 
 
-def _seconds(rows: Sequence[Row]) -> Table:
+def _seconds(rows: Sequence[Row], problem: Problem, unit: str) -> Table:
     body = []
     for row in rows:
         published = row.published
         told = [published.gpu_s, published.total_s] if published else [None, None]
         if row.skipped:
-            body.append([row.key, f"skipped: {row.skipped}", *[NONE] * 6, *map(_or_none, told)])
+            body.append([row.key, f"{row.title} (skipped)", *[NONE] * 6, *map(_or_none, told)])
             continue
         body.append(
             [row.key, row.title, seconds(row.gpu_s), seconds(row.total_s), times(row.gpu_gain),
              times(row.gain), times(row.gpu_step), times(row.step), *map(_or_none, told)]
         )  # fmt: skip
-    notes = [
-        "GPU: kernels. Gain: times as fast as the first rung; step: as the rung before.",
+    notes = [f"{row.key} was skipped: {row.skipped}." for row in rows if row.skipped]
+    notes += [
+        f"{unit}: kernels. Gain: times as fast as the first rung; step: as the rung before.",
         ABOUT,
     ]
+    if problem.cells != PUBLISHED_CELLS:
+        notes[-1] += f" Here a map has {problem.cells:,} cells and not {PUBLISHED_CELLS:,}."
     said = [
         f"{row.key}: {row.published.note}" for row in rows if row.published and row.published.note
     ]
@@ -79,7 +90,8 @@ def _seconds(rows: Sequence[Row]) -> Table:
         notes.append(f"The whole problem, all days of year, in seconds: {', '.join(whole)}.")
     return Table(
         "A pass of 12 days: seconds, and how many times as fast",
-        ["rung", "what", "GPU s", "total s", "GPU gain", "total gain", "GPU step", "total step",
+        ["rung", "what", f"{unit} s", "total s", f"{unit} gain", "total gain", f"{unit} step",
+         "total step",
          "publ. GPU s", "publ. total s"],
         body, frozenset({"rung", "what"}), notes,
     )  # fmt: skip
@@ -119,7 +131,7 @@ def _accuracy(ran: Sequence[Row]) -> Table:
     )  # fmt: skip
 
 
-def _predicted(ran: Sequence[Row], folder: str) -> Table:
+def _predicted(ran: Sequence[Row], folder: str, unit: str) -> Table:
     body, links = [], []
     for row in ran:
         record = row.experiment.partition("-")[0] or NONE
@@ -132,7 +144,7 @@ def _predicted(ran: Sequence[Row], folder: str) -> Table:
         )  # fmt: skip
     return Table(
         "Predicted before the run, and measured: seconds of a pass",
-        ["rung", "GPU, predicted", "GPU", "total, predicted", "total", "wait, predicted", "wait",
+        ["rung", f"{unit}, predicted", unit, "total, predicted", "total", "wait, predicted", "wait",
          "verdict", "record"],
         body, frozenset({"rung", "verdict", "record"}),
         [f"Records of the experiments are in {folder}/; a verdict is of the record's own figure."],
@@ -160,6 +172,22 @@ def _kernels(rows: Sequence[Row], device: str) -> Table:
         ["rung", "kernel", "registers", "scratch B", "block", "occupancy", "gfx906 VGPR",
          "gfx906 scratch B", "gfx906 occupancy"],
         body, frozenset({"rung", "kernel"}),
+    )  # fmt: skip
+
+
+def _other_kernels(rows: Sequence[Row], compiled: Sequence[Compiled]) -> Table:
+    """Of gfx906, those that studies run, or rungs that were not asked for."""
+    shown = {each for row in rows for each in kernels_of(row.key)}
+    return Table(
+        "Other kernels on gfx906, in blocks of 256",
+        ["text", "kernel", "gfx906 VGPR", "gfx906 scratch B", "gfx906 occupancy"],
+        [
+            [each.text, each.kernel, f"{each.registers}", f"{each.stack_bytes}",
+             percent(each.occupancy)]
+            for each in compiled
+            if each.architecture == GFX906 and (each.text, each.kernel) not in shown
+        ],
+        frozenset({"text", "kernel"}),
     )  # fmt: skip
 
 
