@@ -16,7 +16,7 @@ from . import style
 # Okabe and Ito's, as on the page.
 _COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
 _WIDTH, _ROW, _FOOT, _LEGEND = 11.0, 0.52, 0.75, 0.5  # inches
-_NAMES, _GAP, _EDGE = 1.1, 0.35, 0.5
+_NAMES, _GAP, _EDGE = 1.1, 0.55, 0.5
 _SHARE_PANEL = 0.5  # of the width that bars have
 _NAMED, _DARK = 0.12, "#0072B2"  # a share that is written, and what needs white letters
 _SIDES = ("top", "right")
