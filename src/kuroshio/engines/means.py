@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COMPILING_S = 0.5  # longer than taking kernels from the cache
 TOGETHER = 4  # pieces that a thread reads in one go
 MOST_RINGS = 2  # of a thread, on their way to a device
-RING_BYTES = 8 << 20  # about, of each: small copies do not fill the link
+RING_BYTES = 32 << 20  # at most, of each, unless a map is larger
 TABLE_BYTES = 256  # of a ring, before its maps: what the device must know of them
 
 
