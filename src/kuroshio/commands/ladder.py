@@ -49,10 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    import json
     from pathlib import Path
 
     from ..bar import Bar
     from ..ladder.climb import Options, climb
+    from ..ladder.publish import publish, report_of
+    from ..ladder.show import show
+    from ..messages import note
 
     options = Options(
         output=Path(arguments.output),
@@ -65,4 +69,12 @@ def run(arguments: argparse.Namespace) -> None:
     )
     with Bar(arguments.quiet or arguments.json) as bar:
         found = climb(options, bar.update)
-    print(found)
+    report = report_of(found)
+    made, absent = publish(report, options.output)
+    if absent:
+        note(absent)
+    if arguments.json:
+        print(json.dumps(report.as_json(), indent=1))
+    elif not arguments.quiet:
+        show(report)
+        print("\n" + "\n".join(map(str, made)))

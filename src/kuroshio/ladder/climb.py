@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from ..device import cuda
 from ..device.cpu import available_threads
@@ -180,14 +179,3 @@ def _number(what: str, given: int | None, default: int) -> int:
     if given is not None and given < 1:
         raise Refusal(f"{given} {what} were asked for; give 1 or more, or nothing for {default}.")
     return given or default
-
-
-def facts(found: Climb) -> dict[str, Any]:
-    """What was measured, as plain values."""
-    return {
-        "device": found.device,
-        "model": found.model,
-        "machine": found.machine.as_json(),
-        "results": [result.as_json() for result in found.results],
-        "studies": [study.as_json() for study in found.studies],
-    }

@@ -17,6 +17,7 @@ from ..perf.experiments import (
     Record,
     concluded,
     create,
+    incorrect,
     now,
     result_of,
     sealed,
@@ -24,7 +25,7 @@ from ..perf.experiments import (
     with_result,
 )
 from ..perf.experiments.prediction import RATIO, VALUE
-from ..perf.experiments.record import ACCEPT, ANOTHER_ROUND, CONFIRMED, ROLL_BACK
+from ..perf.experiments.record import ACCEPT, ANOTHER_ROUND, REFUTED, ROLL_BACK, UNDECIDED
 from .catalogue import STATED, Rung
 from .predictions import Predicted
 from .problem import Problem
@@ -33,6 +34,7 @@ from .strategies import STRATEGIES
 
 KERNELS, TOTAL = "$.kernels_s", "$.total_s"
 FOLDER = "experiments"
+_BROKEN = "the results are not what the rung promises"
 NEAR, CLAIMED = "0.3", 0.9  # degrees, and the share of cells that is published to be so near
 
 
@@ -88,19 +90,16 @@ def end(opened: Open, problem: Problem, result: RungResult) -> None:
     """Add the measurement and conclude; the file's name and the verdict go into the result."""
     new = _documents(opened, problem, result)
     old = _documents(opened, problem, opened.old) if opened.old else []
-    record = update(
-        opened.path,
-        lambda r: with_result(
-            r,
-            result_of(
-                r,
-                new,
-                old,
-                correct_path=None if result.kept is None else "$.correct",
-                paired=len(new) == len(old),
-            ),
-        ),
-    )
+
+    def measured(record: Record) -> Record:
+        if result.kept is False:
+            said = incorrect(record, _BROKEN, [document.name for document in new])
+        else:  # what the old one promised is its own record's matter
+            alike = len(new) == len(old)
+            said = result_of(record, new, old, checked=bool(result.kept), paired=alike)
+        return with_result(record, said)
+
+    record = update(opened.path, measured)
     decision, reason = _conclusion(record, result, problem, opened)
     update(opened.path, lambda r: concluded(r, decision, reason))
     result.experiment, result.verdict = opened.path.name, str(record.verdict)
@@ -118,7 +117,7 @@ def _conclusion(
     seconds = median(_seconds(result, problem, TOTAL))
     said = f"The prediction is {record.verdict}. A pass takes {seconds:.3g} s"
     if result.kept is False:
-        return ROLL_BACK, f"{said}, but the results are not what the rung promises."
+        return ROLL_BACK, f"{said}, but {_BROKEN}."
     assert result.accuracy
     within = result.accuracy.within[NEAR]
     if opened.rung.promise == STATED and within < CLAIMED:
@@ -131,8 +130,12 @@ def _conclusion(
     before = median(_seconds(opened.old, problem, TOTAL))
     ratio = before / seconds
     said += f", {ratio:.2f} times as fast as {opened.old.key} in all."
-    if record.verdict != CONFIRMED:
+    if record.verdict == REFUTED:
         said += " What was computed beforehand does not hold on this device."
+    elif record.verdict == UNDECIDED:
+        said += f" The passes do not decide: {record.results[-1].because}."
+    if result.kept and opened.old.kept is None:
+        return ACCEPT, f"{said} It is kept because its results are right."
     return (ACCEPT if ratio > 1 else ROLL_BACK), said
 
 
@@ -141,7 +144,7 @@ def _documents(opened: Open, problem: Problem, result: RungResult) -> list[Docum
     return [
         Document(
             f"{result.key}, pass {number}",
-            {opened.figure.removeprefix("$."): seconds, "correct": result.kept is not False}, at,
+            {opened.figure.removeprefix("$."): seconds}, at,
         )
         for number, seconds in enumerate(_seconds(result, problem, opened.figure), 1)
     ]  # fmt: skip

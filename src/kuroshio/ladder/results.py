@@ -68,6 +68,8 @@ class RungResult:
     predicted: dict[str, Any] = field(default_factory=dict)  # see predictions.Predicted
     experiment: str = ""  # file name of the record
     verdict: str = ""
+    counters: dict[str, float] = field(default_factory=dict)  # by name, of the whole rung
+    no_counters: str = ""  # why there are none
 
     @property
     def total_s(self) -> float:
@@ -84,6 +86,7 @@ class RungResult:
 
     def as_json(self) -> dict[str, Any]:
         said = asdict(self)
-        said["total_s"], said["gpu_s"] = self.total_s, self.gpu_s
-        said["parts"] = {name: self.part(name) for name in PARTS} if self.passes else {}
+        ran = bool(self.passes)
+        said["total_s"], said["gpu_s"] = (self.total_s, self.gpu_s) if ran else (None, None)
+        said["parts"] = {name: self.part(name) for name in PARTS} if ran else {}
         return said

@@ -1,4 +1,4 @@
-"""Pictures of a climatology: maps of chosen days, and the annual cycle at a point.
+"""Pictures of a climatology: maps of chosen days, and the annual cycle at a point; and others.
 
 matplotlib is wanted here and nowhere else; it comes with `pip install 'kuroshio[plot]'`.
 """
@@ -6,7 +6,7 @@ matplotlib is wanted here and nowhere else; it comes with `pip install 'kuroshio
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -112,12 +112,46 @@ def plot_accuracy(found: Accuracy, path: str | os.PathLike[str]) -> None:
             ) from error
 
 
-def _need_matplotlib() -> None:
-    if find_spec("matplotlib") is None:
+def plot_ladder(
+    bars: Mapping[str, Mapping[str, float]],
+    path: str | os.PathLike[str],
+    title: str,
+    subtitle: str,
+) -> None:
+    """Stacked bars of seconds, to a .png or .svg file.
+
+    bars  name -> part -> seconds, one at least; all have the same parts
+
+    Raises Refusal where matplotlib is not installed or the file cannot be written.
+    """
+    _need_matplotlib()
+    from .ladder import draw_ladder
+
+    path = Path(path)
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise Refusal(f"The picture {path} is to be a .png or .svg file, such as ladder.png.")
+    try:
+        draw_ladder(bars, path, title, subtitle)
+    except OSError as error:
         raise Refusal(
-            "Pictures need matplotlib, which is not installed. "
-            "Install it with: pip install 'kuroshio[plot]'"
-        )
+            f"The picture {path} could not be written: {error.strerror or error}. Choose another "
+            "folder, or free space on its disk."
+        ) from error
+
+
+def why_no_pictures() -> str:
+    """Empty where there can be some."""
+    if find_spec("matplotlib") is not None:
+        return ""
+    return (
+        "Pictures need matplotlib, which is not installed. "
+        "Install it with: pip install 'kuroshio[plot]'"
+    )
+
+
+def _need_matplotlib() -> None:
+    if why := why_no_pictures():
+        raise Refusal(why)
 
 
 def _positions(dataset: xr.Dataset, doys: Sequence[int] | None) -> list[int]:

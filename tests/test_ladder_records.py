@@ -1,0 +1,115 @@
+"""A rung's record: sealed before it runs, judged by its passes, concluded with a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from kuroshio.ladder import records
+from kuroshio.ladder.catalogue import RUNGS
+from kuroshio.ladder.predictions import Predicted
+from kuroshio.ladder.problem import SCALES
+from kuroshio.perf.experiments import broken, load
+from ladder_results import GOOD, result, times
+
+PASS = SCALES["pass"]
+WIDE = Predicted((0.001, 100.0), (0.1, 100.0), 1.0, 0.3, 0.1)
+RUNG = {rung.key: rung for rung in RUNGS}
+
+
+def recorded(folder, key, old=None, predicted=WIDE, problem=PASS, **changes):
+    """The record of a made-up rung, after it has run."""
+    opened = records.begin(folder, RUNG[key], problem, "cuda:0", predicted, old)
+    assert load(opened.path).state == "sealed"
+    new = result(key, **{"experiment": "", "verdict": "", **changes})
+    records.end(opened, problem, new)
+    record = load(opened.path)
+    assert (new.experiment, new.verdict) == (opened.path.name, record.verdict)
+    assert broken(record) == []
+    return record
+
+
+def test_all_rungs_are_confirmed_or_refuted(tmp_path):
+    old = None
+    for rung in RUNGS:
+        record = recorded(tmp_path, rung.key, old)
+        assert record.verdict == "confirmed"
+        assert record.state == "concluded"
+        assert record.results[0].correct == ("not checked" if rung.key in "BCD" else "yes")
+        old = result(rung.key)
+    names = sorted(path.name for path in (tmp_path / records.FOLDER).iterdir())
+    assert [name[:4] for name in names] == [f"{number:04}" for number in range(1, 8)]
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "ratio"),
+    [("A", "baseline", 0.9 / 8), ("C", "B", 6.8 / 10.8), ("D+", "D", 2.5),
+     ("ours", "D+", 0.75 / 4.2)],
+)  # fmt: skip
+def test_each_is_judged_by_what_it_is_about(tmp_path, key, before, ratio):
+    record = recorded(tmp_path, key, result(before))
+    assert record.results[0].value == pytest.approx(ratio, rel=1e-3)
+    assert len(record.results[0].new["values"]) == 7
+
+
+def test_the_first_is_judged_by_its_seconds(tmp_path):
+    record = recorded(tmp_path, "baseline")
+    assert record.results[0].value == pytest.approx(14)
+    assert record.conclusion.decision == "accept"
+    narrow = Predicted((0.1, 0.2), (20, 21), 1.0, 0.3, 0.1)
+    assert recorded(tmp_path, "baseline", predicted=narrow).verdict == "refuted"
+
+
+def test_what_the_old_rung_promised_is_not_the_new_ones_matter(tmp_path):
+    """D promises nothing and D+ is right; A may be wrong and B be judged."""
+    record = recorded(tmp_path, "D+", result("D"), accuracy=GOOD)
+    assert record.results[0].correct == "yes"
+    assert record.conclusion.decision == "accept"
+    assert "results are right" in record.reason
+    assert recorded(tmp_path, "B", result("A", kept=False)).verdict == "confirmed"
+
+
+def test_a_rung_that_breaks_its_promise_is_not_judged(tmp_path):
+    record = recorded(tmp_path, "A", result("baseline"), kept=False)
+    assert record.verdict == "not judged"
+    assert record.conclusion.decision == "roll back"
+    assert "not what the rung promises" in record.reason
+    assert "not what the rung promises" in record.remarks
+
+
+def test_what_is_published_is_rolled_back_for_its_error(tmp_path):
+    record = recorded(tmp_path, "B", result("A"))
+    assert (record.verdict, record.conclusion.decision) == ("confirmed", "roll back")
+    assert "50.0% are within 0.3" in record.reason
+
+
+def test_slower_is_rolled_back_and_a_refutation_is_said(tmp_path):
+    narrow = Predicted((0.1, 0.2), (3.0, 4.0), 1.0, 0.3, 0.1)
+    record = recorded(tmp_path, "ours", result("D+", (0.1, 0.1, 0, 0, 0, 0)), narrow)
+    assert (record.verdict, record.conclusion.decision) == ("refuted", "roll back")
+    assert "does not hold on this device" in record.reason
+
+
+def test_few_passes_do_not_decide(tmp_path):
+    record = recorded(tmp_path, "A", result("baseline", number=2), number=2)
+    assert record.verdict == "undecided"
+    assert "2 values give no interval" in record.reason
+
+
+def test_short_passes_are_no_samples_and_a_season_at_once_is_one(tmp_path):
+    old = result("D+")
+    old.passes.append(times((99, 0, 0, 0, 0, 0), days=8))
+    opened = records.begin(tmp_path, RUNG["ours"], SCALES["season"], "cuda:0", WIDE, old)
+    new = result("ours")
+    new.passes = [times((9.2, 0, 0, 0, 0, 0), days=92)] * 7
+    records.end(opened, SCALES["season"], new)
+    measured = load(opened.path).results[0]
+    assert measured.new["values"] == pytest.approx([1.2] * 7)
+    assert len(measured.old["values"]) == 7
+
+
+def test_a_rung_that_could_not_run(tmp_path):
+    opened = records.begin(tmp_path, RUNG["A"], PASS, "cuda:0", WIDE, None)
+    records.skip(opened, "out of memory")
+    record = load(opened.path)
+    assert (record.verdict, record.conclusion.decision) == (None, "another round")
+    assert "out of memory" in record.reason
