@@ -44,6 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--files", metavar="DIR", help="where the invented files are or go (default: in -o)"
     )
+    parser.add_argument(
+        "--counters", action="append", default=[], metavar="FILE",
+        help="what ncu or rocprof counted of a run before, for divergence and achieved bandwidth",
+    )  # fmt: skip
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar and no tables")
     parser.add_argument("--json", action="store_true", help="print the whole as JSON")
 
@@ -66,6 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
         files=Path(arguments.files) if arguments.files else None,
         threads=arguments.threads,
         runs=arguments.runs,
+        counters=[Path(path) for path in arguments.counters],
     )
     with Bar(arguments.quiet or arguments.json) as bar:
         found = climb(options, bar.update)

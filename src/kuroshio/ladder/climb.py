@@ -13,9 +13,11 @@ from ..device.cpu import available_threads
 from ..device.gpu import GpuError
 from ..device.names import check_device, gpu_name
 from ..errors import Refusal
+from ..perf.counters.read import read as read_counters
 from ..perf.environment import cpu_model
 from . import records
 from .catalogue import OURS, RUNGS, Rung
+from .counters import add_counters
 from .cpu_place import CpuPlace
 from .files import files_of
 from .gpu_place import GpuPlace
@@ -43,6 +45,7 @@ class Options:
     files: Path | None = None
     threads: int | None = None
     runs: int | None = None
+    counters: Sequence[Path] = ()
 
 
 @dataclass
@@ -65,6 +68,7 @@ def climb(options: Options, progress: Progress) -> Climb:
     threads = _number("threads", options.threads, available_threads())
     passes = sum(len(each.doys) == problem.pass_days for each in problem.passes())
     runs = _number("runs", options.runs, -(-PASSES // passes))
+    counted = [kernel for path in options.counters for kernel in read_counters(path)]
     with ExitStack() as at_end:
         place, why = at_end.enter_context(_place(options.device, threads))
         out = _folder(options.output)
@@ -91,6 +95,7 @@ def climb(options: Options, progress: Progress) -> Climb:
             step(2 + len(rungs) + number)
             found.studies.append(singly[name]())
         step(steps)
+    add_counters(found.results, counted, machine.memory_gb)
     return found
 
 

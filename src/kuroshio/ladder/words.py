@@ -138,7 +138,7 @@ def counters(rows: Sequence[Row], device: str) -> list[str]:
 def _no_counters(device: str) -> str:
     if device == "cpu":
         return "the rungs ran on a processor, and these are a GPU's"
-    return "none were asked for"
+    return "none were given (--counters)"
 
 
 def _aimed(row: Row, before: Row) -> tuple[str, float]:

@@ -92,12 +92,14 @@ def _useful(path: Path, launches: list[Counted], names: Collection[str]) -> list
 
 def _launch(path: Path, name: str, counter: Counter, seconds: float | None) -> Counted:
     flops, operations = _operations(counter)
+    lanes = counter("VALUUtilization")  # rocprof's, per cent
     notes = ["operations are counted for masked lanes, too"] if flops else []
     if seconds:
         notes.append("seconds are those of a run that was profiled")
     return Counted(
         kind="hip", name=name.removesuffix(" [clone .kd]").removesuffix(" (.kd)"),
-        bytes=_bytes(path, counter), flops=flops, operations=operations, seconds=seconds,
+        bytes=_bytes(path, counter), flops=flops, operations=operations,
+        lanes=None if lanes is None else lanes / 100, seconds=seconds,
         notes=tuple(notes),
     )  # fmt: skip
 

@@ -19,6 +19,7 @@ class Counted:
     flops: float | None = None
     integers: float | None = None  # lanes of instructions of the pipe that has minima and maxima
     operations: str | None = None
+    lanes: float | None = None  # share of a wave's at work, the mean of instructions
     seconds: float | None = None
     dispatches: int = 1
     all_seconds: float | None = None  # of all dispatches; of one they are seconds
@@ -45,6 +46,7 @@ def _one(same: list[Counted]) -> Counted:
     works = max(same, key=lambda each: each.flops or 0.0)
     large = [each for each in same if _about(each.bytes, nbytes) and _about(each.flops, flops)]
     seconds = [each.seconds for each in large if each.seconds]
+    lanes = [each.lanes for each in large if each.lanes is not None]
     total = sum(each.all_seconds or each.seconds or 0.0 for each in same)
     notes = list(dict.fromkeys(note for each in same for note in each.notes))
     if len(large) < len(same):
@@ -64,6 +66,7 @@ def _one(same: list[Counted]) -> Counted:
         flops=max(flops, default=None),
         integers=max(integers, default=None),
         operations=works.operations,
+        lanes=median(lanes) if lanes else None,
         seconds=median(seconds) if seconds else None,
         dispatches=sum(each.dispatches for each in same),
         all_seconds=total or None,

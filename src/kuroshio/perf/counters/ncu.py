@@ -20,6 +20,7 @@ _OP = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 _TWICE = "derived__smsp__sass_thread_inst_executed_op_{}_pred_on_x2"
 _LETTERS = {"d": "float64 fma", "f": "float32 fma", "h": "float16 fma"}
 _PIPE = "smsp__inst_executed_pipe_alu.sum"  # minima, maxima, logic, comparisons, conversions
+_LANES = "smsp__thread_inst_executed_per_inst_executed.ratio"
 _WARP = 32  # of every NVIDIA device that ncu knows
 Metrics = dict[str, tuple[float, str]]  # name -> value, unit
 
@@ -82,7 +83,7 @@ def _long(table: Table) -> list[tuple[str, Metrics]]:
 
 
 def _known(column: str) -> bool:
-    return column.startswith(("dram__bytes", "gpu__time_duration", _PIPE)) or (
+    return column.startswith(("dram__bytes", "gpu__time_duration", _PIPE, _LANES)) or (
         "sass_thread_inst_executed_op_" in column
     )
 
@@ -111,6 +112,7 @@ def _launch(path: Path, name: str, metrics: Metrics) -> Counted:
     return Counted(
         kind="cuda", name=name, bytes=nbytes, flops=total,
         operations=operations, integers=None if pipe is None else _WARP * pipe,
+        lanes=metrics[_LANES][0] / _WARP if _LANES in metrics else None,
         seconds=seconds, notes=tuple(notes),
     )  # fmt: skip
 
