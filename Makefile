@@ -12,10 +12,11 @@ READY := .venv/.ready
 YEARS := 1991 2020
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types contracts format clean
+.PHONY: help demo ladder test lint types contracts format clean
 
 help:
 	@echo 'make demo    make a small archive, run the job on it, draw pictures (in demo/)'
+	@echo 'make ladder  the ladder of optimisation strategies, small (in demo/ladder)'
 	@echo 'make test    style, types, import contracts, tests'
 	@echo 'make format  put the code into shape'
 	@echo 'make clean   remove .venv, demo/ and caches'
@@ -41,6 +42,9 @@ demo: $(READY) demo/.archive
 	$(BIN)/kuroshio info demo/clim.nc
 	$(BIN)/kuroshio plot demo/clim.nc -o demo --point 30 -40 --archive demo/archive
 	@echo 'Made demo/clim.nc and the pictures named above.'
+
+ladder: $(READY)
+	$(BIN)/kuroshio ladder -o demo/ladder
 
 test: lint types contracts
 	$(BIN)/python -m pytest

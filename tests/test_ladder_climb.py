@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cli_runs import run
+from cli_runs import assert_refused, run, run_here
 from emulator import EmulatedGpu
 from kuroshio.errors import Refusal
 from kuroshio.ladder import climb as climbing
@@ -16,6 +16,7 @@ from kuroshio.ladder.catalogue import RUNGS
 from kuroshio.ladder.climb import Options, climb
 from kuroshio.ladder.machine import OPERATIONS, Machine
 from kuroshio.ladder.results import PARTS
+from kuroshio.ladder.run import run_rung
 from kuroshio.ladder.studies import NAMES, blocks, branches
 from kuroshio.ladder.study import NOT_JUDGED
 from kuroshio.perf.experiments import broken, load
@@ -161,11 +162,28 @@ def test_the_share_of_values_that_enter_a_list_is_what_random_pools_show():
 
 
 def test_the_command(tmp_path):
-    done = run(
-        "ladder", "-o", tmp_path / "out", "--only", "baseline", "--runs", 1, "--device", "cpu"
-    )
+    out = tmp_path / "out"
+    done = run("ladder", "-o", out, "--only", "baseline", "--runs", 1, "--device", "cpu")
     assert done.status == 0, done
     assert "baseline" in done.out
-    refused = run("ladder", "-o", tmp_path / "out", "--only", "Z")
-    assert refused.status == 2
-    assert "baseline" in refused.err
+    assert {path.name for path in out.iterdir()} == {
+        "experiments", "files-5deg", "ladder.html", "ladder.json", "ladder.png"
+    }  # fmt: skip
+    assert_refused(run("ladder", "-o", out, "--only", "Z"), "'z'", "baseline")
+
+
+def test_a_broken_promise_is_an_error_after_all_has_been_written(monkeypatch, tmp_path, folder):
+    def wrong(*given):
+        result = run_rung(*given)
+        result.kept = False
+        return result
+
+    monkeypatch.setattr(climbing, "run_rung", wrong)
+    said = run_here(
+        "ladder", "-o", tmp_path, "--scale", "tiny", "--only", "baseline", "--device", "cpu",
+        "--files", folder,
+    )  # fmt: skip
+    assert said.status == 2
+    assert "baseline" in said.err
+    assert "not what was promised" in said.err
+    assert (tmp_path / "ladder.json").exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from ..errors import Refusal
+
 SUMMARY = (
     "run seven published optimisation strategies of a GPU program, rung by rung, on the device at "
     "hand: each predicted, measured, held to the exact answer"
@@ -83,3 +85,8 @@ def run(arguments: argparse.Namespace) -> None:
     elif not arguments.quiet:
         show(report)
         print("\n" + "\n".join(map(str, made)))
+    if wrong := [result.key for result in found.results if result.kept is False]:
+        raise Refusal(
+            f"The results of {', '.join(wrong)} are not what was promised of them; all else is in "
+            f"{options.output}. Please report this."
+        )
