@@ -24,7 +24,7 @@ COLUMNS = [
 RINGS = (2, 3, 4, 7, 12)
 _NEAR = 0.1  # of a pass and of what was predicted, that a wait may be off
 _MOST = 0.8  # of all waits are to be near
-_SHORT_S = 0.2
+_SHORT_S = 0.1
 
 
 def run(ground: Ground) -> Study:
