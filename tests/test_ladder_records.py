@@ -6,7 +6,8 @@ import pytest
 
 from kuroshio.ladder import records
 from kuroshio.ladder.catalogue import RUNGS
-from kuroshio.ladder.predictions import Predicted
+from kuroshio.ladder.machine import Machine
+from kuroshio.ladder.predictions import Predicted, engine, predicted
 from kuroshio.ladder.problem import SCALES
 from kuroshio.perf.experiments import broken, load
 from ladder_results import GOOD, result, times
@@ -87,6 +88,32 @@ def test_slower_is_rolled_back_and_a_refutation_is_said(tmp_path):
     record = recorded(tmp_path, "ours", result("D+", (0.1, 0.1, 0, 0, 0, 0)), narrow)
     assert (record.verdict, record.conclusion.decision) == ("refuted", "roll back")
     assert "does not hold on this device" in record.reason
+
+
+def test_a_record_tells_what_was_counted_before_and_what_came_of_it(tmp_path):
+    machine = Machine(4000.0, 55.0, {"int32 min/max": 10000.0}, 2.0, 12.0, 0.25, 16)
+    passing = next(PASS.passes())
+    costs = RUNG["A"].costs(PASS, passing)
+    expected = predicted(costs, 2, PASS, passing, machine)
+    record = recorded(tmp_path, "A", result("baseline"), expected)
+    # 12 windows of 330 values of 660 maps; a minimum and a maximum at each of 34 places
+    assert "fetch 3,960 values, 660 different ones" in record.reasoning
+    assert f"{3960 * 34 * 2:,} operations of int32 min/max at 10,000 x 10^9" in record.reasoning
+    assert "largest_in_registers has 60 registers and 136 bytes of scratch" in record.reason
+    assert "compute 0.9," in record.reason
+    assert "Exact: of 1,000 thresholds the furthest is 1e-06 off" in record.reason
+    rough = recorded(tmp_path, "B", result("A")).reason
+    assert "20.0% within 0.1, 50.0% within 0.3" in rough
+    assert "3 exist in only one" in rough
+
+
+def test_the_engine_has_no_wait_to_foresee(tmp_path):
+    machine = Machine(4000.0, 55.0, {}, 2.0, 12.0, 0.25, 16)
+    expected = engine(PASS, machine)
+    assert expected.hidden_wait_s is None
+    text = recorded(tmp_path, "ours", result("D+"), expected).reasoning
+    assert "660 files are read once" in text
+    assert "waits" not in text
 
 
 def test_few_passes_do_not_decide(tmp_path):

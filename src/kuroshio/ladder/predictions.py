@@ -41,24 +41,38 @@ class Costs:
 
 @dataclass(frozen=True)
 class Predicted:
-    """Of a pass: seconds, lowest and highest."""
+    """Of a pass: seconds, lowest and highest.
+
+    hidden_wait_s  None of the engine, which has no turns to play through
+    io_s, copy_s   of a batch; the engine's of a pass
+    counted        what the seconds were computed from, in a sentence
+    """
 
     gpu_s: tuple[float, float]
     total_s: tuple[float, float]
-    hidden_wait_s: float
-    io_s: float  # of a batch
+    hidden_wait_s: float | None
+    io_s: float
     copy_s: float
+    counted: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     def text(self) -> str:
-        low, high = self.gpu_s
-        return (
-            f"kernels {low:.3g} to {high:.3g} s a pass; a batch is read in {self.io_s:.3g} s and "
-            f"copied in {self.copy_s:.3g} s, so the device waits {self.hidden_wait_s:.3g} s and a "
-            f"pass takes {self.total_s[0]:.3g} to {self.total_s[1]:.3g} s"
-        )
+        (low, high), (least, most) = self.gpu_s, self.total_s
+        takes = f"a pass takes {least:.3g} to {most:.3g} s"
+        if self.hidden_wait_s is None:
+            seconds = (
+                f"Reading takes {self.io_s:.3g} s a pass and copying {self.copy_s:.3g} s, side by "
+                f"side or one after the other, so {takes}; fixed costs of a run are not in it."
+            )
+        else:
+            seconds = (
+                f"So kernels take {low:.3g} to {high:.3g} s a pass. A batch is read in "
+                f"{self.io_s:.3g} s and copied in {self.copy_s:.3g} s, so the device waits "
+                f"{self.hidden_wait_s:.3g} s and {takes}."
+            )
+        return f"{self.counted} {seconds}".strip()
 
 
 def predicted(
@@ -86,7 +100,22 @@ def predicted(
         turns = played(rings, [factor * io_s] * batches, copy_s, each)
         totals.append(turns.total_s + (kernels if costs.resident else 0.0) + end_s)
         waits.append(turns.hidden_wait_s)
-    return Predicted(gpu, (totals[0], totals[1]), sum(waits) / 2, io_s, copy_s)
+    return Predicted(
+        gpu, (totals[0], totals[1]), sum(waits) / 2, io_s, copy_s,
+        _counted(costs, problem, passing, machine),
+    )  # fmt: skip
+
+
+def _counted(costs: Costs, problem: Problem, passing: Pass, machine: Machine) -> str:
+    operations = ", ".join(
+        f"{n:,.0f} operations of {name} at {machine.giga_operations[name]:,.0f} x 10^9 a second"
+        for name, n in costs.operations.items()
+    )
+    besides = f", and {costs.bytes:,.0f} bytes besides" if costs.bytes else ""
+    return (
+        f"A cell's kernels fetch {costs.visits:,.0f} values, {passing.maps:,} different ones"
+        f"{besides}, at {machine.memory_gb:,.0f} GB/s, and do {operations}, in {problem.cells:,} cells."
+    )
 
 
 def engine(problem: Problem, machine: Machine) -> Predicted:
@@ -100,7 +129,11 @@ def engine(problem: Problem, machine: Machine) -> Predicted:
     read_s = nbytes / (1e9 * machine.bytes_gb) / passes
     copy_s = nbytes / (1e9 * machine.link_gb) / passes if machine.link_gb else 0.0
     total_s = (1 - _READER) * read_s, 2 * (read_s + copy_s + machine.write_s)
-    return Predicted((0.0, total_s[1]), total_s, 0.0, read_s, copy_s)
+    counted = (
+        f"{problem.files:,} files are read once, {1e-9 * nbytes / passes:.3g} GB for each 12 days, "
+        f"at {machine.bytes_gb:.3g} GB/s."
+    )
+    return Predicted((0.0, total_s[1]), total_s, None, read_s, copy_s, counted)
 
 
 def heap_steps(pool: int, largest: int) -> float:

@@ -27,6 +27,7 @@ from ..perf.experiments import (
 from ..perf.experiments.prediction import RATIO, VALUE
 from ..perf.experiments.record import ACCEPT, ANOTHER_ROUND, REFUTED, ROLL_BACK, UNDECIDED
 from .catalogue import STATED, Rung
+from .outcome import outcome
 from .predictions import Predicted
 from .problem import Problem
 from .results import RungResult
@@ -101,6 +102,7 @@ def end(opened: Open, problem: Problem, result: RungResult) -> None:
 
     record = update(opened.path, measured)
     decision, reason = _conclusion(record, result, problem, opened)
+    reason += f"\n\n{outcome(result, problem)}"
     update(opened.path, lambda r: concluded(r, decision, reason))
     result.experiment, result.verdict = opened.path.name, str(record.verdict)
 
