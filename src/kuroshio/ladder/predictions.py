@@ -114,7 +114,8 @@ def _counted(costs: Costs, problem: Problem, passing: Pass, machine: Machine) ->
     besides = f", and {costs.bytes:,.0f} bytes besides" if costs.bytes else ""
     return (
         f"A cell's kernels fetch {costs.visits:,.0f} values, {passing.maps:,} different ones"
-        f"{besides}, at {machine.memory_gb:,.0f} GB/s, and do {operations}, in {problem.cells:,} cells."
+        f"{besides}, at {machine.memory_gb:,.0f} GB/s, and do {operations}, in "
+        f"{problem.cells:,} cells."
     )
 
 
