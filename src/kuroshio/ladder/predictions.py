@@ -48,6 +48,7 @@ class Predicted:
     hidden_wait_s: float
     io_s: float  # of a batch
     copy_s: float
+    batch: str = "a batch"  # or what is read at once instead
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -55,9 +56,9 @@ class Predicted:
     def text(self) -> str:
         low, high = self.gpu_s
         return (
-            f"kernels {low:.3g} to {high:.3g} s a pass; a batch is read in {self.io_s:.3g} s and "
-            f"copied in {self.copy_s:.3g} s, so the device waits {self.hidden_wait_s:.3g} s and a "
-            f"pass takes {self.total_s[0]:.3g} to {self.total_s[1]:.3g} s"
+            f"kernels {low:.3g} to {high:.3g} s a pass; {self.batch} is read in {self.io_s:.3g} s "
+            f"and copied in {self.copy_s:.3g} s, so the device waits {self.hidden_wait_s:.3g} s "
+            f"and a pass takes {self.total_s[0]:.3g} to {self.total_s[1]:.3g} s"
         )
 
 
@@ -100,7 +101,7 @@ def engine(problem: Problem, machine: Machine) -> Predicted:
     read_s = nbytes / (1e9 * machine.bytes_gb) / passes
     copy_s = nbytes / (1e9 * machine.link_gb) / passes if machine.link_gb else 0.0
     total_s = (1 - _READER) * read_s, 2 * (read_s + copy_s + machine.write_s)
-    return Predicted((0.0, total_s[1]), total_s, 0.0, read_s, copy_s)
+    return Predicted((0.0, total_s[1]), total_s, 0.0, read_s, copy_s, "all of it")
 
 
 def heap_steps(pool: int, largest: int) -> float:
