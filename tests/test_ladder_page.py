@@ -225,11 +225,12 @@ def lines(made, width, monkeypatch, terminal=True):
     return [line.rstrip() for line in said.splitlines()]
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 120])
+@pytest.mark.parametrize("width", [40, 50, 60, 80, 100, 120])
 def test_tables_fit_the_terminal(width, monkeypatch):
     said = lines(report(ladder(), studies=[study()]), width, monkeypatch)
     assert max(map(len, said)) <= width
     whole = " ".join(" ".join(said).split())
+    assert "\N{HORIZONTAL ELLIPSIS}" not in whole  # a figure that was cut
     assert "do not multiply" in whole
     assert "Verdict: confirmed" in whole
 

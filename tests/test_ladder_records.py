@@ -25,6 +25,7 @@ def recorded(folder, key, old=None, predicted=WIDE, problem=PASS, **changes):
     records.end(opened, problem, new)
     record = load(opened.path)
     assert (new.experiment, new.verdict) == (opened.path.name, record.verdict)
+    assert new.decision == record.conclusion.decision
     assert broken(record) == []
     return record
 
@@ -81,6 +82,12 @@ def test_what_is_published_is_rolled_back_for_its_error(tmp_path):
     record = recorded(tmp_path, "B", result("A"))
     assert (record.verdict, record.conclusion.decision) == ("confirmed", "roll back")
     assert "50.0% are within 0.3" in record.reason
+    assert "the device waits" not in record.reason
+
+
+def test_rungs_that_are_about_waiting_say_how_long(tmp_path):
+    record = recorded(tmp_path, "C", result("B"))
+    assert "of which the device waits 4.6 s (B: 8.85 s)" in record.reason
 
 
 def test_slower_is_rolled_back_and_a_refutation_is_said(tmp_path):

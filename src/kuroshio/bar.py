@@ -15,7 +15,7 @@ _WORDS = {
     "compile": "Compiling kernels (first run only)",
     "read": "Reading and computing",
     "make": "Making files",
-    "ladder": "Measuring the machine, rungs and strategies",
+    "ladder": "Machine, rungs, studies",
     "point": "Reading the point's values",
 }
 

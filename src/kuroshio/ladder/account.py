@@ -87,6 +87,7 @@ class Row:
     kept: bool | None = None
     predicted: dict[str, Any] = field(default_factory=dict)
     verdict: str = ""
+    decision: str = ""
     experiment: str = ""
     counters: dict[str, float] = field(default_factory=dict)
     no_counters: str = ""
@@ -144,6 +145,7 @@ def _row(
         kept=result.kept,
         predicted=dict(result.predicted),
         verdict=result.verdict,
+        decision=result.decision,
         experiment=result.experiment,
         counters=dict(result.counters),
         no_counters=result.no_counters,

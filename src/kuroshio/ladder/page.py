@@ -9,7 +9,7 @@ from urllib.parse import quote
 from ..messages import printable
 from .account import Row
 from .page_style import STYLE
-from .report import JSON, Report
+from .report import JSON, LEAD, Report
 from .results import PARTS
 from .study import CONFIRMED, NOT_JUDGED, REFUTED, UNDECIDED
 from .tables import Table, study_table
@@ -25,6 +25,7 @@ def page(report: Report) -> str:
     parts = [
         f"<h1>The ladder, {_text(report.problem.name)} scale</h1>",
         f"<p>{_text(report.heading)}</p>",
+        f"<p>{_text(LEAD)}</p>",
         _sentences(report.sentences),
         _bars(report.rows),
         *(_table(table) for table in report.tables),
@@ -53,7 +54,7 @@ def _sentences(said: Sequence[str]) -> str:
     if not said:
         return "<p>No rung has run.</p>"
     items = "\n".join(f"<li>{_text(each)}</li>" for each in said)
-    return f"<h2>What it says</h2>\n<ul>\n{items}\n</ul>"
+    return f"<h2>What it comes to</h2>\n<ul>\n{items}\n</ul>"
 
 
 def _bars(rows: Sequence[Row]) -> str:
@@ -73,7 +74,8 @@ def _bars(rows: Sequence[Row]) -> str:
         label = f"{row.key}: {seconds(row.total_s)} s a pass: {said}"
         published = f"{row.published.total_s:g} s" if row.published else "-"
         lines.append(
-            f'<div class="rung"><span class="name">{_text(row.key)}</span>'
+            f'<div class="rung"><span class="name">{_text(row.key)} <span class="what">'
+            f"{_text(row.title)}</span></span>"
             f'<div class="both" role="img" aria-label="{_text(label)}">'
             f"{_bar(row, 100 * row.total_s / longest, '')}{_bar(row, 100.0, ' share')}</div>"
             f'<span class="value">{seconds(row.total_s)} s</span>'

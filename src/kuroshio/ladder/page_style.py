@@ -47,11 +47,12 @@ dd { margin: 0; }
 .key { display: inline-block; width: .9rem; height: .9rem; margin-right: .4rem; }
 .key { vertical-align: -.1rem; }
 .rung {
-  display: grid; grid-template-columns: 5rem 1fr 5rem 5rem; gap: .6rem; align-items: center;
+  display: grid; grid-template-columns: 9.5rem 1fr 5rem 5rem; gap: .6rem; align-items: center;
   padding: .25rem 0; font-variant-numeric: tabular-nums;
 }
 .head { color: var(--quiet); font-size: .9rem; border-bottom: 1px solid var(--line); }
-.name { font-weight: 600; }
+.name { font-weight: 600; line-height: 1.25; }
+.what { display: block; font-weight: 400; font-size: .85rem; color: var(--quiet); }
 .value { text-align: right; }
 .bar { display: flex; height: 1.1rem; min-width: 1px; }
 .bar.share { height: .45rem; margin-top: .15rem; opacity: .85; }
@@ -64,7 +65,9 @@ dd { margin: 0; }
 .part-4 { background: #cc79a7; }
 .part-5 { background: #0072b2; }
 @media (max-width: 40rem) {
-  .rung { grid-template-columns: 4.3rem 1fr 4rem; font-size: .92rem; }
+  .rung { grid-template-columns: 1fr 4rem; font-size: .92rem; row-gap: .1rem; }
+  .name, .head > :first-child { grid-column: 1 / -1; }
+  .what { display: inline; }
   .rung > .quiet, .head > :last-child { display: none; }
   dl { grid-template-columns: 1fr; }
   dd { margin: 0 0 .4rem; }

@@ -42,7 +42,7 @@ def publish(report: Report, folder: Path) -> tuple[list[Path], str]:
     made = [folder / JSON, folder / PAGE]
     write_json(made[0], report.as_json())  # before what could fail
     write_text(made[1], page(report))
-    bars = {row.key: row.parts for row in report.rows if row.total_s}
+    bars = {f"{row.key}\n{row.title}": row.parts for row in report.rows if row.total_s}
     absent = why_no_pictures() if bars else "No rung has run, so there is no picture."
     if absent and (folder / PICTURE).exists():
         absent += f" {PICTURE} is of an earlier run."

@@ -26,6 +26,7 @@ from ..perf.experiments import (
 )
 from ..perf.experiments.prediction import RATIO, VALUE
 from ..perf.experiments.record import ACCEPT, ANOTHER_ROUND, REFUTED, ROLL_BACK, UNDECIDED
+from .account import pass_parts
 from .catalogue import STATED, Rung
 from .outcome import outcome
 from .predictions import Predicted
@@ -105,6 +106,7 @@ def end(opened: Open, problem: Problem, result: RungResult) -> None:
     reason += f"\n\n{outcome(result, problem)}"
     update(opened.path, lambda r: concluded(r, decision, reason))
     result.experiment, result.verdict = opened.path.name, str(record.verdict)
+    result.decision = decision
 
 
 def skip(opened: Open, why: str) -> None:
@@ -118,6 +120,9 @@ def _conclusion(
     """Kept if it is right and quicker in all; with the figures that say so."""
     seconds = median(_seconds(result, problem, TOTAL))
     said = f"The prediction is {record.verdict}. A pass takes {seconds:.3g} s"
+    if opened.old is not None and opened.figure == TOTAL:
+        waits = [_waits(each, problem) for each in (result, opened.old)]
+        said += f", of which the device waits {waits[0]:.3g} s ({opened.old.key}: {waits[1]:.3g} s)"
     if result.kept is False:
         return ROLL_BACK, f"{said}, but {_BROKEN}."
     assert result.accuracy
@@ -160,6 +165,11 @@ def _seconds(result: RungResult, problem: Problem, figure: str) -> list[float]:
         * problem.pass_days / each.days
         for each in full
     ]  # fmt: skip
+
+
+def _waits(result: RungResult, problem: Problem) -> float:
+    """Hidden wait of a pass of 12 days."""
+    return pass_parts(result, problem)["hidden wait"]
 
 
 def _rounded(value: float) -> float:

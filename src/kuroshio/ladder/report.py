@@ -18,10 +18,16 @@ from .records import FOLDER
 from .results import RungResult
 from .study import Study
 from .tables import Table, tables
-from .words import counters, factors, fastest, moved, seconds
+from .words import counters, factors, fastest, moved, right, seconds
 
 SCHEMA = "kuroshio.ladder/1"
 JSON = "ladder.json"
+LEAD = (
+    "Seven published strategies make one GPU program faster. They are run here as rungs, each on "
+    "top of the one before: a baseline, A to D as they were published, D+ with the mistakes of D "
+    "corrected, and last this package's own engine, ours. Look at a rung's largest part first: "
+    "only what is large can be won."
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,8 @@ class Report:
         first, last = self.problem.doys
         down, across = self.problem.shape
         return (
-            f"The ladder on {self.device} ({self.model}; {self.why}): {self.problem.name}, "
+            f"The ladder on {self.device} ({self.model}; {self.why.rstrip('.')}): "
+            f"{self.problem.name}, "
             f"{down} x {across} cells, days of year {first} to {last} of {self.problem.years[0]} "
             f"to {self.problem.years[1]}, {self.problem.files:,} files, "
             f"{size_text(self.problem.files * self.problem.map_bytes)}."
@@ -63,11 +70,12 @@ class Report:
 
     @property
     def sentences(self) -> list[str]:
-        """What the rows say."""
+        """What the rows say: who won, whether it is right, where the time went."""
         rows = self.rows
         if not rows:
             return []
-        said = [*moved(rows), *factors(rows), fastest(rows), *counters(rows, self.device)]
+        said = [fastest(rows), *right(rows), *moved(rows), *factors(rows)]
+        said += counters(rows, self.device)
         return [sentence for sentence in said if sentence]
 
     @property

@@ -68,6 +68,7 @@ class RungResult:
     predicted: dict[str, Any] = field(default_factory=dict)  # see predictions.Predicted
     experiment: str = ""  # file name of the record
     verdict: str = ""
+    decision: str = ""  # the record's conclusion: accept, roll back
     counters: dict[str, float] = field(default_factory=dict)  # by name, of the whole rung
     no_counters: str = ""  # why there are none
 

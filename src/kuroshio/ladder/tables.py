@@ -140,26 +140,34 @@ def _predicted(ran: Sequence[Row], folder: str, unit: str) -> Table:
         body.append(
             [row.key, _range(row.predicted.get("gpu_s")), seconds(row.gpu_s),
              _range(row.predicted.get("total_s")), seconds(row.total_s), seconds(wait),
-             seconds(row.parts["hidden wait"]), row.verdict or "not judged", record]
+             seconds(row.parts["hidden wait"]), row.verdict or "not judged",
+             row.decision or NONE, record]
         )  # fmt: skip
     return Table(
         "Predicted before the run, and measured: seconds of a pass",
         ["rung", f"{unit}, predicted", unit, "total, predicted", "total", "wait, predicted", "wait",
-         "verdict", "record"],
-        body, frozenset({"rung", "verdict", "record"}),
-        [f"Records of the experiments are in {folder}/; a verdict is of the record's own figure."],
+         "verdict", "conclusion", "record"],
+        body, frozenset({"rung", "verdict", "conclusion", "record"}),
+        [
+            "Verdict: whether the figure that the record names (kernels, or the whole pass; mostly "
+            "divided by that of the rung before) came out in the range that was predicted. It says "
+            "nothing of whether results are right: 'confirmed' may be a program that is quickly "
+            "wrong. Conclusion: whether the change is kept (accept) or not (roll back), for right "
+            f"results and for time; the reason is in the record, in {folder}/.",
+        ],
         links,
     )  # fmt: skip
 
 
 def _kernels(rows: Sequence[Row], device: str) -> Table:
-    absent = NONE if device == "cpu" else NOT_TOLD
+    """On a processor only what a compiler for gfx906 says: it has no kernels of its own."""
+    on_cpu = device == "cpu"
     body = []
     for row in rows:
         for kernel in row.kernels:
             here = kernel.here
-            mine = [absent] * 4
-            if here:
+            mine = [] if on_cpu else [NOT_TOLD] * 4
+            if here and not on_cpu:
                 mine = [f"{here.registers}", f"{here.local_bytes}", f"{here.block}",
                         percent(here.occupancy)]  # fmt: skip
             share = kernel.occupancy_gfx906
@@ -168,10 +176,15 @@ def _kernels(rows: Sequence[Row], device: str) -> Table:
                  _count(kernel.scratch_gfx906), NOT_TOLD if share is None else percent(share)]
             )  # fmt: skip
     return Table(
-        f"What compilers made of the kernels: {device}, and gfx906 in blocks of 256",
-        ["rung", "kernel", "registers", "scratch B", "block", "occupancy", "gfx906 VGPR",
-         "gfx906 scratch B", "gfx906 occupancy"],
+        f"What compilers made of the kernels: {'' if on_cpu else f'{device}, and '}gfx906 in "
+        "blocks of 256",
+        ["rung", "kernel",
+         *([] if on_cpu else ["registers", "scratch B", "block", "occupancy"]),
+         "gfx906 VGPR", "gfx906 scratch B", "gfx906 occupancy"],
         body, frozenset({"rung", "kernel"}),
+        ["VGPR: vector registers a thread. Scratch: bytes a thread has in memory instead. "
+         "Occupancy: of all wavefronts that a compute unit can hold, how many find registers. "
+         "No GPU was needed for gfx906, only a compiler."],
     )  # fmt: skip
 
 
@@ -180,14 +193,15 @@ def _other_kernels(rows: Sequence[Row], compiled: Sequence[Compiled]) -> Table:
     shown = {each for row in rows for each in kernels_of(row.key)}
     return Table(
         "Other kernels on gfx906, in blocks of 256",
-        ["text", "kernel", "gfx906 VGPR", "gfx906 scratch B", "gfx906 occupancy"],
+        ["source", "kernel", "gfx906 VGPR", "gfx906 scratch B", "gfx906 occupancy"],
         [
             [each.text, each.kernel, f"{each.registers}", f"{each.stack_bytes}",
              percent(each.occupancy)]
             for each in compiled
             if each.architecture == GFX906 and (each.text, each.kernel) not in shown
         ],
-        frozenset({"text", "kernel"}),
+        frozenset({"source", "kernel"}),
+        ["Source: which of the rungs' files, and with what. Bounds: of __launch_bounds__."],
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from .account import FIRST, Row
 from .document import FACTORS, GAIN
-from .records import KERNELS, figure_of
+from .records import KERNELS, NEAR, figure_of
 
 NONE = "n/a"
 _PUBLISHED = ("baseline", "A", "B", "C", "D")
@@ -70,8 +70,8 @@ def moved(rows: Sequence[Row]) -> list[str]:
             was, now = before.parts[before.bottleneck], row.parts[before.bottleneck]
             how = "fell" if now < was else "rose"
             said.append(
-                f"{row.key}: it moves to {largest(row)}; {PART_WORDS[before.bottleneck]} {how} "
-                f"from {seconds(was)} to {seconds(now)} s."
+                f"{row.key}: now the largest part is {largest(row)}; "
+                f"{PART_WORDS[before.bottleneck]} {how} from {seconds(was)} to {seconds(now)} s."
             )
         before = row
     return said
@@ -116,12 +116,37 @@ def fastest(rows: Sequence[Row]) -> str:
     best, second = ran[:2]
     assert best.total_s
     assert second.total_s
-    exact = "exact" if best.accuracy and best.accuracy.exact else "not exact"
+    exact, second_exact = (
+        "exact" if row.accuracy and row.accuracy.exact else "not exact" for row in (best, second)
+    )
     ahead = times(second.total_s / best.total_s)
     return (
         f"Fastest from files to file is {best.key}, {seconds(best.total_s)} s a pass, {exact}; "
-        f"next is {second.key}, {seconds(second.total_s)} s ({ahead})."
+        f"next is {second.key}, {seconds(second.total_s)} s ({ahead}), {second_exact}."
     )
+
+
+def right(rows: Sequence[Row]) -> list[str]:
+    """Whose results can be used: exact, as near as was promised, or only as published."""
+    held = [(row, row.accuracy) for row in rows if row.accuracy]
+    kept = [(row, accuracy) for row, accuracy in held if row.kept]
+    exact = [row.key for row, accuracy in kept if accuracy.exact]
+    said = [f"Exact: {', '.join(exact)}."] if exact else []
+    said += [
+        f"An estimate, as good as moments allow: {row.key}, with "
+        f"{percent(accuracy.within.get(NEAR, 0.0))} within {NEAR} degrees."
+        for row, accuracy in kept
+        if not accuracy.exact
+    ]
+    if stated := [(row.key, accuracy) for row, accuracy in held if row.kept is None]:
+        shares = [f"of {key} {percent(each.within.get(NEAR, 0.0))}" for key, each in stated]
+        said.append(
+            f"As published, mistakes and all: {', '.join(key for key, _ in stated)}; within {NEAR} "
+            f"degrees are {', '.join(shares)}."
+        )
+    if broken := [row.key for row, _ in held if row.kept is False]:
+        said.append(f"NOT what was promised: {', '.join(broken)}.")
+    return said
 
 
 def counters(rows: Sequence[Row], device: str) -> list[str]:

@@ -16,7 +16,7 @@ from . import style
 # Okabe and Ito's, as on the page.
 _COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
 _WIDTH, _ROW, _FOOT, _LEGEND = 11.0, 0.52, 0.75, 0.5  # inches
-_NAMES, _GAP, _EDGE = 1.1, 0.55, 0.5
+_NAMES, _GAP, _EDGE = 1.75, 0.55, 0.5
 _SHARE_PANEL = 0.5  # of the width that bars have
 _NAMED, _DARK = 0.12, "#0072B2"  # a share that is written, and what needs white letters
 _SIDES = ("top", "right")
@@ -27,7 +27,8 @@ def draw_ladder(
 ) -> None:
     """Write the picture, .png or .svg; OSError where that cannot be.
 
-    bars  name -> part -> seconds; all have the same parts, and the first is drawn on top
+    bars  name, of one line or two -> part -> seconds; all have the same parts, and the first is
+          drawn on top
 
     Seconds are on a linear scale, so that a short bar is a short time; beside it each bar once more
     in shares, for what a short one is made of.
@@ -50,7 +51,7 @@ def draw_ladder(
             total + 0.012 * longest, at, f"{total:.3g} s", va="center", fontsize=style.TICK - 1
         )
     left.set_xlim(0, 1.2 * longest)
-    left.set_yticks(range(len(bars)), list(bars))
+    left.set_yticks(range(len(bars)), list(bars), fontsize=style.TICK - 3)
     left.set_xlabel("seconds", fontsize=style.LABEL - 1)
     right.set_xlim(0, 1)
     right.set_yticks([])

@@ -10,12 +10,13 @@ from ..gpu_place import GpuPlace
 from ..run import Ground
 from ..rungs import registers
 from ..study import Study
-from .common import PROCESSOR, filled, first_pass, judged, load, no_room, usual_s
+from .common import filled, first_pass, judged, load, no_room, usual_s
 
 KEY, TITLE = "branches", "With a branch and without"
 CLAIM = "Branches make lanes wait for each other; moments have none."
 COLUMNS = ["kernel", "registers", "ms a pass", "G values/s"]
 _NOISE = 0.1
+_PROCESSOR = "Not measured on a processor: it has no lanes that wait for each other."
 
 
 def shares(pool: int, largest: int, width: int) -> tuple[float, float]:
@@ -37,7 +38,7 @@ def run(ground: Ground) -> Study:
         f"time without it, give or take {_NOISE:.0%}."
     )
     if not isinstance(place, GpuPlace):
-        return Study(KEY, TITLE, CLAIM, predicted, finding=PROCESSOR)
+        return Study(KEY, TITLE, CLAIM, predicted, finding=_PROCESSOR)
     if why := no_room(ground, place):
         return Study(KEY, TITLE, CLAIM, predicted, finding=why)
     maps = filled(ground, passing, place)

@@ -19,7 +19,7 @@ from ..run import Ground
 from ..study import CONFIRMED, REFUTED
 
 TIMES = 7  # of each measurement, of which the median counts
-PROCESSOR = "A processor has none of this: maps are worked on where they lie."
+PROCESSOR = "Not measured on a processor: nothing is copied, maps are worked on where they lie."
 
 
 def first_pass(ground: Ground) -> Pass:

@@ -10,7 +10,7 @@ from ..rungs import direct, sliding
 from ..study import Study
 from .common import batch_seconds, filled, first_pass, judged, usual_s
 
-KEY, TITLE = "operations", "3,960 values a cell, 660, 12"
+KEY, TITLE = "operations", "Values added for every window, or once, and a window that slides"
 CLAIM = "3,960 values a cell are added for 12 days of year; 660 if once each; then 12 steps slide."
 COLUMNS = ["kernel", "values a cell", "fused multiply-adds a cell", "ms a pass", "G values/s"]
 _LOW, _HIGH = 0.4, 1.1  # of the ratio of values, that the ratio of times may be

@@ -18,7 +18,7 @@ from .common import first_pass, no_file
 KEY, TITLE = "rings", "How many rings"
 CLAIM = "With R rings nothing waits if (R - 1) T_gpu >= T_io."
 COLUMNS = [
-    "reader", "threads", "T_io ms", "copy ms", "T_gpu ms", "R", "by formula", "predicted s",
+    "reader", "threads", "R", "T_io ms", "copy ms", "T_gpu ms", "R by formula", "predicted s",
     "waited s", "pass s",
 ]  # fmt: skip
 RINGS = (2, 3, 4, 7, 12)
@@ -33,9 +33,9 @@ def run(ground: Ground) -> Study:
     ground = replace(ground, problem=problem)
     passing = first_pass(ground)
     predicted = (
-        "From the times of reading, copying and kernels of a pass with 2 rings, played through "
-        "batch by batch: where the reader is the slower side, waiting hardly depends on R. "
-        "The formula would have R as in the column 'by formula'."
+        "From the times of a batch in a pass with 2 rings, T_io to read it, to copy it, and T_gpu "
+        "of its kernels, played through batch by batch: where the reader is the slower side, "
+        "waiting hardly depends on R. The formula would have as many rings as the column says."
     )
     worker = direct.worker(ground.place, problem)
     rows: list[list[Any]] = []
@@ -52,7 +52,7 @@ def run(ground: Ground) -> Study:
             near += abs(waited - expected) <= _NEAR * (times.total_s + expected)
             totals[how, threads, rings] = times.total_s
             rows.append(
-                [how, threads, 1e3 * before.io_s, 1e3 * copy, 1e3 * before.gpu_s, rings,
+                [how, threads, rings, 1e3 * before.io_s, 1e3 * copy, 1e3 * before.gpu_s,
                  rings_by_formula(before.io_s, before.gpu_s), expected, waited, times.total_s]
             )  # fmt: skip
     by_rings = max(totals[(*crew, RINGS[0])] / totals[(*crew, RINGS[-1])] for crew in crews)
