@@ -16,7 +16,7 @@ YEARS := 1991 2020
 
 help:
 	@echo 'make demo    make a small archive, run the job on it, draw pictures (in demo/)'
-	@echo 'make ladder  the ladder of optimisation strategies, small (in demo/ladder)'
+	@echo 'make ladder  the ladder of optimisation strategies, small, on the processor (in demo/ladder)'
 	@echo 'make test    style, types, import contracts, tests'
 	@echo 'make format  put the code into shape'
 	@echo 'make clean   remove .venv, demo/ and caches'

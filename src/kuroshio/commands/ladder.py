@@ -11,20 +11,23 @@ SUMMARY = (
     "hand: each predicted, measured, held to the exact answer"
 )
 EXAMPLES = """examples:
-  kuroshio ladder -o ladder/                          # small: two minutes, on any machine
+  kuroshio ladder -o ladder/                          # small: a minute or so, on any machine
   kuroshio ladder --scale pass -o ladder/             # 12 days of the globe, 5.5 GB of files
   kuroshio ladder --scale season --device cuda:0 -o ladder/        # 92 days, 25.4 GB of files
-  kuroshio ladder --only D --only ours --only rings -o ladder/     # two rungs, one strategy alone
+  kuroshio ladder --only D --only ours --only rings -o ladder/     # two rungs and a study
 
 rungs: baseline A B C D D+ ours
-strategies alone: blocks heap branches operations streams rings memory moments"""
+studies, of one strategy alone: blocks heap branches operations streams rings memory; and moments,
+  what mistakes in the sums cost
+
+Read the end of what is printed first, or ladder.html; what each rung is: docs/tutorial/ladder.md"""
 USAGE = "kuroshio ladder -o DIR [--scale small|pass|season] [--device DEVICE] [options]"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="DIR",
-        help="for ladder.json, ladder.html, ladder.png, the experiments' records and the files",
+        help="for ladder.html, ladder.png, ladder.json, the experiments' records and the files",
     )  # fmt: skip
     parser.add_argument(
         "--scale", default="small", metavar="SCALE",
@@ -33,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAME",
-        help="a rung or a strategy alone; may be given several times (default: all)",
+        help="a rung or a study; may be given several times (default: all)",
     )  # fmt: skip
     parser.add_argument(
         "--device", default="auto", metavar="DEVICE",

@@ -33,5 +33,6 @@ def run(arguments: argparse.Namespace) -> None:
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in found.items():
-        table.add_row(name.replace("_", " "), Text(printable(str(value))))
+        lines = map(printable, str(value).splitlines())
+        table.add_row(name.replace("_", " "), Text("\n".join(lines)))
     Output().print(table)

@@ -23,7 +23,9 @@ _WRITE_COMBINED = 4  # of the same calls
 _OLDEST = (7, 0)  # compute capability that the kernels are tested for
 _OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation and hipErrorOutOfMemory
 _EXTRAS = {"cuda": "kuroshio[cuda13] or kuroshio[cuda12]", "hip": "kuroshio[rocm]"}
-_INSTALL = f"{_EXTRAS['cuda']} for NVIDIA, {_EXTRAS['hip']} for AMD"
+_INSTALL = (
+    f"{_EXTRAS['cuda']} for NVIDIA, {_EXTRAS['hip']} for AMD, the CuPy of its DTK for a Hygon DCU"
+)
 _NO_FUSING = {"cuda": "--fmad=false", "hip": "-ffp-contract=off"}
 
 
