@@ -17,8 +17,3 @@ def studies(ground: Ground, answers: Answers) -> dict[str, Callable[[], Study]]:
     """What measures each, by name, in the strategies' order."""
     found = {module.KEY: partial(module.run, ground) for module in _ALONE}
     return {**found, moments.KEY: partial(moments.run, ground, answers)}
-
-
-NAMES = tuple(
-    module.KEY for module in (blocks, heap, branches, operations, streams, rings, memory, moments)
-)
