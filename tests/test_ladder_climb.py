@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from cli_runs import assert_refused, run, run_here
 from emulator import EmulatedGpu
+from kuroshio.archive import part
+from kuroshio.device.gpu import GpuError
 from kuroshio.errors import Refusal
 from kuroshio.ladder import climb as climbing
 from kuroshio.ladder import problem as problems
@@ -127,9 +130,66 @@ def test_a_second_run_goes_on_with_the_records(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (KeyboardInterrupt(), "it was interrupted."),
+        (Refusal("The disk is\nfull."), r"The disk is\nfull."),
+        (GpuError("The device stopped.", "Try again."), "The device stopped."),
+        (MemoryError(), "MemoryError."),
+    ],
+)
+def test_a_rung_that_ends_in_the_middle_leaves_no_open_record(
+    folder, tmp_path, monkeypatch, error, words
+):
+    def ends(*_: object):
+        raise error
+
+    monkeypatch.setattr(climbing, "run_rung", ends)
+    with pytest.raises(type(error)):
+        climb(Options(tmp_path, "tiny", "cpu", ["D"], folder, 1, 1), nothing)
+    (path,) = (tmp_path / "experiments").iterdir()
+    record = load(path)
+    assert (record.state, record.verdict) == ("concluded", None)
+    assert record.reason.endswith(f"It was not measured here: {words}")
+    assert [each.name for each in tmp_path.iterdir()] == ["experiments"]
+
+
+def test_a_process_that_ends_at_once_leaves_no_scratch(folder, tmp_path, monkeypatch):
+    """As the watcher of signals ends it, where a thread does not hear of them."""
+
+    def ends(*_: object):
+        assert len(list(tmp_path.iterdir())) == 1
+        part.remove_unfinished()
+        assert list(tmp_path.iterdir()) == []
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(climbing, "measured", ends)
+    with pytest.raises(KeyboardInterrupt):
+        climb(Options(tmp_path, "tiny", "cpu", ["D"], folder, 1, 1), nothing)
+
+
+def test_the_engine_takes_its_own_room(device, folder, tmp_path):
+    """It fits what it holds to the device; the two batches of the other rungs are not its."""
+    device.memory_bytes = 1000
+    found = climb(Options(tmp_path, "tiny", only=["B", "ours"], files=folder, runs=1), nothing)
+    assert [bool(result.skipped) for result in found.results] == [True, False]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), RuntimeError("NetCDF: HDF error")])
+def test_results_that_cannot_be_written(folder, tmp_path, monkeypatch, error):
+    def fails(*_: object):
+        raise error
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", fails)
+    with pytest.raises(Refusal, match=r"are free.*-o"):
+        climb(Options(tmp_path, "tiny", "cpu", ["D"], folder, 1, 1), nothing)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"only": ["E"]}, r"no rung 'e'.*baseline, A, B.*memory, moments"),
+        ({"only": ["D", "E"]}, r"no rung 'E'.*baseline, A, B.*memory, moments"),
         ({"scale": "vast"}, r"'vast'.*small, pass, season"),
         ({"device": "cuda:all"}, r"one device.*cuda:all"),
         ({"device": "gpu"}, r"'gpu' is no device"),
@@ -169,7 +229,7 @@ def test_the_command(tmp_path):
     assert {path.name for path in out.iterdir()} == {
         "experiments", "files-5deg", "ladder.html", "ladder.json", "ladder.png"
     }  # fmt: skip
-    assert_refused(run("ladder", "-o", out, "--only", "Z"), "'z'", "baseline")
+    assert_refused(run("ladder", "-o", out, "--only", "Z"), "'Z'", "baseline")
 
 
 def test_a_broken_promise_is_an_error_after_all_has_been_written(monkeypatch, tmp_path, folder):
