@@ -41,23 +41,32 @@ class Costs:
 
 @dataclass(frozen=True)
 class Predicted:
-    """Of a pass: seconds, lowest and highest."""
+    """Of a pass: seconds, lowest and highest; None is what was not predicted.
 
-    gpu_s: tuple[float, float]
+    io_s, copy_s  of a batch; of the engine, which has none, of a pass
+    """
+
+    gpu_s: tuple[float, float] | None
     total_s: tuple[float, float]
-    hidden_wait_s: float
-    io_s: float  # of a batch
+    hidden_wait_s: float | None
+    io_s: float
     copy_s: float
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     def text(self) -> str:
-        low, high = self.gpu_s
+        total = f"{self.total_s[0]:.3g} to {self.total_s[1]:.3g} s"
+        if self.gpu_s is None or self.hidden_wait_s is None:
+            return (
+                f"a pass's share of all maps is read in {self.io_s:.3g} s and copied in "
+                f"{self.copy_s:.3g} s; between reading alone and twice reading, copying and "
+                f"writing one after the other a pass takes {total}"
+            )
         return (
-            f"kernels {low:.3g} to {high:.3g} s a pass; a batch is read in {self.io_s:.3g} s and "
-            f"copied in {self.copy_s:.3g} s, so the device waits {self.hidden_wait_s:.3g} s and a "
-            f"pass takes {self.total_s[0]:.3g} to {self.total_s[1]:.3g} s"
+            f"kernels {self.gpu_s[0]:.3g} to {self.gpu_s[1]:.3g} s a pass; a batch is read in "
+            f"{self.io_s:.3g} s and copied in {self.copy_s:.3g} s, so the device waits "
+            f"{self.hidden_wait_s:.3g} s and a pass takes {total}"
         )
 
 
@@ -100,7 +109,7 @@ def engine(problem: Problem, machine: Machine) -> Predicted:
     read_s = nbytes / (1e9 * machine.bytes_gb) / passes
     copy_s = nbytes / (1e9 * machine.link_gb) / passes if machine.link_gb else 0.0
     total_s = (1 - _READER) * read_s, 2 * (read_s + copy_s + machine.write_s)
-    return Predicted((0.0, total_s[1]), total_s, 0.0, read_s, copy_s)
+    return Predicted(None, total_s, None, read_s, copy_s)
 
 
 def heap_steps(pool: int, largest: int) -> float:
