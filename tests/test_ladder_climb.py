@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -194,6 +195,7 @@ def test_results_that_cannot_be_written(folder, tmp_path, monkeypatch, error):
         ({"device": "cuda:all"}, r"one device.*cuda:all"),
         ({"device": "gpu"}, r"'gpu' is no device"),
         ({"threads": 0}, r"0 threads"),
+        ({"files": Path("a\udcff")}, r"a.* is not UTF-8"),
         ({"runs": -1}, r"-1 runs"),
     ],
 )
@@ -201,6 +203,38 @@ def test_what_is_refused_before_anything_is_made(tmp_path, given, words):
     with pytest.raises(Refusal, match=words):
         climb(Options(tmp_path / "out", **given), nothing)
     assert not (tmp_path / "out").exists()
+
+
+def test_an_output_whose_name_no_library_takes(tmp_path):
+    with pytest.raises(Refusal, match="is not UTF-8"):
+        climb(Options(tmp_path / "a\udcff"), nothing)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_damaged_file_is_to_be_removed(tmp_path, monkeypatch, when):
+    """There is no --skip-bad here, and nothing to fetch."""
+    files = tmp_path / "files"
+    run_rung = climbing.run_rung
+    climb(Options(tmp_path, "tiny", "cpu", ["D"], files, 1, 1), nothing)
+    path = sorted(files.iterdir())[7]
+
+    def damage(*given):
+        path.write_bytes(path.read_bytes()[:-100])
+        return run_rung(*given)
+
+    if when == "before":
+        path.write_bytes(path.read_bytes()[:-100])
+    else:
+        monkeypatch.setattr(climbing, "run_rung", damage)
+    with pytest.raises(Refusal, match=rf"{path.name}.*Remove it") as told:
+        climb(Options(tmp_path, "tiny", "cpu", ["D"], files, 1, 1), nothing)
+    assert "--skip-bad" not in told.value.message
+    monkeypatch.undo()
+    path.unlink()
+    monkeypatch.setitem(problems.SCALES, "tiny", TINY)
+    found = climb(Options(tmp_path, "tiny", "cpu", ["D"], files, 1, 1), nothing)
+    assert found.results[0].passes
 
 
 def test_waves_and_lanes():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..archive import part
+from ..archive.badfile import BadFile
 from ..device import cuda
 from ..device.cpu import available_threads
 from ..device.gpu import GpuError
@@ -70,7 +71,10 @@ def climb(options: Options, progress: Progress) -> Climb:
     passes = sum(len(each.doys) == problem.pass_days for each in problem.passes())
     runs = _number("runs", options.runs, -(-PASSES // passes))
     counted = [kernel for path in options.counters for kernel in read_counters(path)]
+    for folder in filter(None, (options.output, options.files)):
+        _check_name(folder)
     with ExitStack() as at_end:
+        at_end.enter_context(_advice())
         place, why = at_end.enter_context(_place(options.device, threads))
         out = options.output
         scratch = at_end.enter_context(_scratch(out))
@@ -176,6 +180,28 @@ def _place(device: str, threads: int) -> Iterator[tuple[Place, str]]:
     else:
         with GpuPlace(gpu) as on_gpu:
             yield on_gpu, why
+
+
+def _check_name(folder: Path) -> None:
+    """The NetCDF library takes no other names, nor do records."""
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise Refusal(
+            f"The name of the folder {folder} is not UTF-8; rename it or give another one."
+        ) from error
+
+
+@contextmanager
+def _advice() -> Iterator[None]:
+    """What to do about a damaged file, which elsewhere is a person's own."""
+    try:
+        yield
+    except BadFile as error:
+        raise Refusal(
+            f"The file {error.path} cannot be used: {error.reason}. Remove it, and the ladder "
+            "makes it again."
+        ) from error
 
 
 @contextmanager
