@@ -122,6 +122,18 @@ def test_a_device_that_is_too_small_for_a_rung(device, folder, tmp_path, monkeyp
     assert found.studies[0].verdict == NOT_JUDGED
 
 
+def test_a_device_that_is_too_small_for_anything_but_the_engine(device, folder, tmp_path):
+    """Each rung and study is told of with the numbers, and the account is not lost."""
+    device.memory_bytes = 1000
+    found = climb(Options(tmp_path, "tiny", files=folder, threads=2, runs=1), nothing)
+    told = [result.skipped for result in found.results[:-1]]
+    told += [study.finding for study in found.studies]
+    assert len(told) == len(RUNGS) - 1 + len(NAMES)
+    assert all("are needed on emulated:0 and" in each.replace(",", " and") for each in told), told
+    assert found.results[-1].passes
+    assert {study.verdict for study in found.studies} == {NOT_JUDGED}
+
+
 def test_a_second_run_goes_on_with_the_records(folder, tmp_path):
     options = Options(tmp_path, "tiny", "cpu", ["D", "ours"], folder, 2, 1)
     for _ in range(2):

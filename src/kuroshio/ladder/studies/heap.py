@@ -8,7 +8,16 @@ from ..gpu_place import GpuPlace
 from ..run import Ground
 from ..rungs import heap, registers
 from ..study import Study
-from .common import PROCESSOR, filled, first_pass, judged, load, no_room, usual_s
+from .common import (
+    PROCESSOR,
+    bytes_of_pass,
+    filled,
+    first_pass,
+    judged,
+    load,
+    no_room,
+    usual_s,
+)
 
 KEY, TITLE = "heap", "Heap by index, list in registers"
 CLAIM = "A heap of 34 values is kept in registers."
@@ -27,7 +36,7 @@ def run(ground: Ground) -> Study:
     place = ground.place
     if not isinstance(place, GpuPlace):
         return Study(KEY, TITLE, CLAIM, predicted, finding=PROCESSOR)
-    if why := no_room(ground, place):
+    if why := no_room(place, bytes_of_pass(ground)):
         return Study(KEY, TITLE, CLAIM, predicted, finding=why)
     maps = filled(ground, passing, place)
     rows: list[list[Any]] = []
