@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from cli_runs import assert_refused, run, run_here
 from emulator import EmulatedGpu
+from kuroshio.archive import part
+from kuroshio.device.gpu import GpuError
 from kuroshio.errors import Refusal
 from kuroshio.ladder import climb as climbing
 from kuroshio.ladder import problem as problems
@@ -118,6 +122,18 @@ def test_a_device_that_is_too_small_for_a_rung(device, folder, tmp_path, monkeyp
     assert found.studies[0].verdict == NOT_JUDGED
 
 
+def test_a_device_that_is_too_small_for_anything_but_the_engine(device, folder, tmp_path):
+    """Each rung and study is told of with the numbers, and the account is not lost."""
+    device.memory_bytes = 1000
+    found = climb(Options(tmp_path, "tiny", files=folder, threads=2, runs=1), nothing)
+    told = [result.skipped for result in found.results[:-1]]
+    told += [study.finding for study in found.studies]
+    assert len(told) == len(RUNGS) - 1 + len(NAMES)
+    assert all("are needed on emulated:0 and" in each.replace(",", " and") for each in told), told
+    assert found.results[-1].passes
+    assert {study.verdict for study in found.studies} == {NOT_JUDGED}
+
+
 def test_a_second_run_goes_on_with_the_records(folder, tmp_path):
     options = Options(tmp_path, "tiny", "cpu", ["D", "ours"], folder, 2, 1)
     for _ in range(2):
@@ -127,13 +143,71 @@ def test_a_second_run_goes_on_with_the_records(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (KeyboardInterrupt(), "it was interrupted."),
+        (Refusal("The disk is\nfull."), r"The disk is\nfull."),
+        (GpuError("The device stopped.", "Try again."), "The device stopped."),
+        (MemoryError(), "MemoryError."),
+    ],
+)
+def test_a_rung_that_ends_in_the_middle_leaves_no_open_record(
+    folder, tmp_path, monkeypatch, error, words
+):
+    def ends(*_: object):
+        raise error
+
+    monkeypatch.setattr(climbing, "run_rung", ends)
+    with pytest.raises(type(error)):
+        climb(Options(tmp_path, "tiny", "cpu", ["D"], folder, 1, 1), nothing)
+    (path,) = (tmp_path / "experiments").iterdir()
+    record = load(path)
+    assert (record.state, record.verdict) == ("concluded", None)
+    assert record.reason.endswith(f"It was not measured here: {words}")
+    assert [each.name for each in tmp_path.iterdir()] == ["experiments"]
+
+
+def test_a_process_that_ends_at_once_leaves_no_scratch(folder, tmp_path, monkeypatch):
+    """As the watcher of signals ends it, where a thread does not hear of them."""
+
+    def ends(*_: object):
+        assert len(list(tmp_path.iterdir())) == 1
+        part.remove_unfinished()
+        assert list(tmp_path.iterdir()) == []
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(climbing, "measured", ends)
+    with pytest.raises(KeyboardInterrupt):
+        climb(Options(tmp_path, "tiny", "cpu", ["D"], folder, 1, 1), nothing)
+
+
+def test_the_engine_takes_its_own_room(device, folder, tmp_path):
+    """It fits what it holds to the device; the two batches of the other rungs are not its."""
+    device.memory_bytes = 1000
+    found = climb(Options(tmp_path, "tiny", only=["B", "ours"], files=folder, runs=1), nothing)
+    assert [bool(result.skipped) for result in found.results] == [True, False]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), RuntimeError("NetCDF: HDF error")])
+def test_results_that_cannot_be_written(folder, tmp_path, monkeypatch, error):
+    def fails(*_: object):
+        raise error
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", fails)
+    with pytest.raises(Refusal, match=r"are free.*-o"):
+        climb(Options(tmp_path, "tiny", "cpu", ["D"], folder, 1, 1), nothing)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"only": ["E"]}, r"no rung 'e'.*baseline, A, B.*memory, moments"),
+        ({"only": ["D", "E"]}, r"no rung 'E'.*baseline, A, B.*memory, moments"),
         ({"scale": "vast"}, r"'vast'.*small, pass, season"),
         ({"device": "cuda:all"}, r"one device.*cuda:all"),
         ({"device": "gpu"}, r"'gpu' is no device"),
         ({"threads": 0}, r"0 threads"),
+        ({"files": Path("a\udcff")}, r"a.* is not UTF-8"),
         ({"runs": -1}, r"-1 runs"),
     ],
 )
@@ -141,6 +215,38 @@ def test_what_is_refused_before_anything_is_made(tmp_path, given, words):
     with pytest.raises(Refusal, match=words):
         climb(Options(tmp_path / "out", **given), nothing)
     assert not (tmp_path / "out").exists()
+
+
+def test_an_output_whose_name_no_library_takes(tmp_path):
+    with pytest.raises(Refusal, match="is not UTF-8"):
+        climb(Options(tmp_path / "a\udcff"), nothing)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_damaged_file_is_to_be_removed(tmp_path, monkeypatch, when):
+    """There is no --skip-bad here, and nothing to fetch."""
+    files = tmp_path / "files"
+    run_rung = climbing.run_rung
+    climb(Options(tmp_path, "tiny", "cpu", ["D"], files, 1, 1), nothing)
+    path = sorted(files.iterdir())[7]
+
+    def damage(*given):
+        path.write_bytes(path.read_bytes()[:-100])
+        return run_rung(*given)
+
+    if when == "before":
+        path.write_bytes(path.read_bytes()[:-100])
+    else:
+        monkeypatch.setattr(climbing, "run_rung", damage)
+    with pytest.raises(Refusal, match=rf"{path.name}.*Remove it") as told:
+        climb(Options(tmp_path, "tiny", "cpu", ["D"], files, 1, 1), nothing)
+    assert "--skip-bad" not in told.value.message
+    monkeypatch.undo()
+    path.unlink()
+    monkeypatch.setitem(problems.SCALES, "tiny", TINY)
+    found = climb(Options(tmp_path, "tiny", "cpu", ["D"], files, 1, 1), nothing)
+    assert found.results[0].passes
 
 
 def test_waves_and_lanes():
@@ -169,7 +275,7 @@ def test_the_command(tmp_path):
     assert {path.name for path in out.iterdir()} == {
         "experiments", "files-5deg", "ladder.html", "ladder.json", "ladder.png"
     }  # fmt: skip
-    assert_refused(run("ladder", "-o", out, "--only", "Z"), "'z'", "baseline")
+    assert_refused(run("ladder", "-o", out, "--only", "Z"), "'Z'", "baseline")
 
 
 def test_a_broken_promise_is_an_error_after_all_has_been_written(monkeypatch, tmp_path, folder):

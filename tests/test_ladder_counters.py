@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import pytest
 
 from kuroshio.ladder.counters import BANDWIDTH, LANES, OF_MEMORY, add_counters
 from kuroshio.ladder.place import Resources
 from kuroshio.ladder.results import RungResult
+from kuroshio.perf.counters.counted import Counted, merged
 from kuroshio.perf.counters.read import read
 
 NCU = """==PROF== Connected
@@ -68,3 +71,12 @@ def test_lanes_of_amds_profiler(tmp_path):
     add_counters(results, read(path), 4000.0)
     assert results[0].counters[LANES] == pytest.approx(0.75)
     assert results[0].counters[BANDWIDTH] == pytest.approx(1024)
+
+
+def test_many_launches_of_a_kernel_are_merged_at_once():
+    """A profile of a long run has tens of thousands; each against all the others takes minutes."""
+    launches = [Counted(name="slot_sums", bytes=1e6, seconds=1e-3, flops=1.0)] * 50_000
+    start = perf_counter()
+    (one,) = merged(launches)
+    assert perf_counter() - start < 5
+    assert (one.dispatches, one.seconds) == (50_000, 1e-3)

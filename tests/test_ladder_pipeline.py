@@ -166,6 +166,34 @@ def test_no_thread_outlives_a_pass_that_is_given_up(files):
     assert threading.active_count() == before
 
 
+@pytest.mark.parametrize("started", [True, False])
+def test_no_thread_outlives_an_interrupt_as_it_starts(files, monkeypatch, started):
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        if started:
+            start(thread)
+        raise KeyboardInterrupt
+
+    passing = next(TINY.passes())
+    reader = Reader(files, [np.zeros((len(passing.slots) * 2, TINY.cells))], passing)
+    before = set(threading.enumerate())
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt), reader:
+        pass
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_reader_that_nobody_stops_does_not_keep_the_process(files):
+    """As where an interrupt comes before `__exit__` has told it to end."""
+    passing = next(TINY.passes())
+    reader = Reader(files, [np.zeros((len(passing.slots) * 2, TINY.cells))], passing)
+    reader.__enter__()
+    (thread,) = (each for each in threading.enumerate() if each.name == "kuroshio-ladder-reader")
+    assert thread.daemon
+    reader.__exit__()
+
+
 # -- waiting --------------------------------------------------------------------------------------
 
 SECONDS = st.floats(0.001, 10)

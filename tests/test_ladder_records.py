@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kuroshio.ladder import records
+from kuroshio.ladder.account import rows_of
 from kuroshio.ladder.catalogue import RUNGS
 from kuroshio.ladder.machine import Machine
 from kuroshio.ladder.predictions import Predicted, engine, predicted
 from kuroshio.ladder.problem import SCALES
+from kuroshio.ladder.tables import tables
 from kuroshio.perf.experiments import broken, load
 from ladder_results import GOOD, result, times
 
@@ -147,3 +149,22 @@ def test_a_rung_that_could_not_run(tmp_path):
     record = load(opened.path)
     assert (record.verdict, record.conclusion.decision) == (None, "another round")
     assert "out of memory" in record.reason
+
+
+def test_of_the_engine_only_the_whole_is_predicted(tmp_path):
+    """It has no batches, and its kernels and its waiting were not computed beforehand."""
+    machine = Machine(100.0, 50.0, {}, 0.2, 2.0, 0.1, 2)
+    season = SCALES["season"]
+    expected = engine(season, machine)
+    assert expected.gpu_s is expected.hidden_wait_s is None
+    a_pass = season.files * season.map_bytes * 12 / 92  # bytes
+    assert expected.io_s == pytest.approx(a_pass / 2e9)
+    assert expected.copy_s == pytest.approx(a_pass / 50e9)
+    assert expected.total_s[1] == pytest.approx(2 * (a_pass / 2e9 + a_pass / 50e9 + 0.1))
+    record = recorded(tmp_path, "ours", result("D+"), expected, season)
+    for word in ("batch", "kernels", "waits"):
+        assert word not in record.reasoning
+    said = expected.as_json()
+    rows = rows_of([result("ours", predicted=said)], season)
+    table = next(t for t in tables(rows, season, "cuda:0", "x") if t.title.startswith("Predicted"))
+    assert (table.rows[0][1], table.rows[0][5]) == ("n/a", "n/a")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from ..archive import part
+from ..archive.badfile import BadFile
 from ..device import cuda
 from ..device.cpu import available_threads
 from ..device.gpu import GpuError
 from ..device.names import check_device, gpu_name
 from ..errors import Refusal
+from ..messages import printable
 from ..perf.counters.read import read as read_counters
 from ..perf.environment import cpu_model
 from . import records
@@ -69,10 +71,13 @@ def climb(options: Options, progress: Progress) -> Climb:
     passes = sum(len(each.doys) == problem.pass_days for each in problem.passes())
     runs = _number("runs", options.runs, -(-PASSES // passes))
     counted = [kernel for path in options.counters for kernel in read_counters(path)]
+    for folder in filter(None, (options.output, options.files)):
+        _check_name(folder)
     with ExitStack() as at_end:
+        at_end.enter_context(_advice())
         place, why = at_end.enter_context(_place(options.device, threads))
-        out = _folder(options.output)
-        scratch = Path(at_end.enter_context(TemporaryDirectory(dir=out, prefix=".kuroshio-part-")))
+        out = options.output
+        scratch = at_end.enter_context(_scratch(out))
         files = files_of(
             problem, options.files or out / f"files-{problem.grid:g}deg", progress, threads
         )
@@ -115,12 +120,20 @@ def _run(
             result = run_engine(rung, ground, answers, PASSES)
         else:
             result = run_rung(rung, ground, answers)
-    except GpuError as error:
-        records.skip(opened, error.what)
+    except BaseException as error:  # a record that stays open would seem to be under way
+        records.skip(opened, _short(error))
         raise
     records.end(opened, ground.problem, result)
     result.predicted = expected.as_json()
     return result
+
+
+def _short(error: BaseException) -> str:
+    """What ended a rung, fit for a record."""
+    if isinstance(error, KeyboardInterrupt):
+        return "it was interrupted"
+    said = error.what if isinstance(error, GpuError) else str(error)
+    return printable(said).rstrip(".") or type(error).__name__
 
 
 def prediction(rung: Rung, ground: Ground) -> Predicted:
@@ -136,8 +149,8 @@ def prediction(rung: Rung, ground: Ground) -> Predicted:
 def _chosen(only: Sequence[str]) -> tuple[list[Rung], list[str]]:
     """Rungs and studies of these names, in their order; all of none."""
     asked = {name.lower() for name in only}
-    known = [*(rung.key for rung in RUNGS), *NAMES]
-    if unknown := sorted(asked - {name.lower() for name in known}):
+    known = {name.lower() for name in (*(rung.key for rung in RUNGS), *NAMES)}
+    if unknown := [name for name in only if name.lower() not in known]:
         raise Refusal(
             f"There is no rung {unknown[0]!r}. Rungs are {', '.join(rung.key for rung in RUNGS)}; "
             f"studies of one strategy are {', '.join(NAMES)}."
@@ -169,15 +182,44 @@ def _place(device: str, threads: int) -> Iterator[tuple[Place, str]]:
             yield on_gpu, why
 
 
-def _folder(path: Path) -> Path:
+def _check_name(folder: Path) -> None:
+    """The NetCDF library takes no other names, nor do records."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=path):
-            return path
-    except OSError as error:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
         raise Refusal(
-            f"The folder {path} cannot be written to: {error.strerror}. Choose another with -o."
+            f"The name of the folder {folder} is not UTF-8; rename it or give another one."
         ) from error
+
+
+@contextmanager
+def _advice() -> Iterator[None]:
+    """What to do about a damaged file, which elsewhere is a person's own."""
+    try:
+        yield
+    except BadFile as error:
+        raise Refusal(
+            f"The file {error.path} cannot be used: {error.reason}. Remove it, and the ladder "
+            "makes it again."
+        ) from error
+
+
+@contextmanager
+def _scratch(out: Path) -> Iterator[Path]:
+    """A hidden folder in `out`; it goes even if a signal ends the process without unwinding."""
+    folder = part.begin(out / "ladder")
+    try:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            folder.mkdir()
+        except OSError as error:
+            raise Refusal(
+                f"The folder {out} cannot be written to: {error.strerror}. Choose another with -o."
+            ) from error
+        yield folder
+    finally:
+        with suppress(OSError):  # -o is a file, or its disk is read-only
+            part.discard(folder)
 
 
 def _number(what: str, given: int | None, default: int) -> int:

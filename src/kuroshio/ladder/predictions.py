@@ -41,14 +41,13 @@ class Costs:
 
 @dataclass(frozen=True)
 class Predicted:
-    """Of a pass: seconds, lowest and highest.
+    """Of a pass: seconds, lowest and highest; None is what was not predicted.
 
-    hidden_wait_s  None of the engine, which has no turns to play through
-    io_s, copy_s   of a batch; the engine's of a pass
-    counted        what the seconds were computed from, in a sentence
+    io_s, copy_s  of a batch; of the engine, which has none, of a pass
+    counted       what the seconds were computed from, in a sentence
     """
 
-    gpu_s: tuple[float, float]
+    gpu_s: tuple[float, float] | None
     total_s: tuple[float, float]
     hidden_wait_s: float | None
     io_s: float
@@ -59,14 +58,16 @@ class Predicted:
         return asdict(self)
 
     def text(self) -> str:
-        (low, high), (least, most) = self.gpu_s, self.total_s
+        least, most = self.total_s
         takes = f"a pass takes {least:.3g} to {most:.3g} s"
-        if self.hidden_wait_s is None:
+        if self.gpu_s is None or self.hidden_wait_s is None:
             seconds = (
-                f"Reading takes {self.io_s:.3g} s a pass and copying {self.copy_s:.3g} s, side by "
-                f"side or one after the other, so {takes}; fixed costs of a run are not in it."
+                f"Of a pass its share is read in {self.io_s:.3g} s and copied in {self.copy_s:.3g} "
+                "s. Between reading alone, and twice reading, copying and writing one after the "
+                f"other, {takes}; fixed costs of a run are not in it."
             )
         else:
+            low, high = self.gpu_s
             seconds = (
                 f"So kernels take {low:.3g} to {high:.3g} s a pass. A batch is read in "
                 f"{self.io_s:.3g} s and copied in {self.copy_s:.3g} s, so the device waits "
@@ -134,7 +135,7 @@ def engine(problem: Problem, machine: Machine) -> Predicted:
         f"{problem.files:,} files are read once, {1e-9 * nbytes / passes:.3g} GB for each 12 days, "
         f"at {machine.bytes_gb:.3g} GB/s."
     )
-    return Predicted((0.0, total_s[1]), total_s, None, read_s, copy_s, counted)
+    return Predicted(None, total_s, None, read_s, copy_s, counted)
 
 
 def heap_steps(pool: int, largest: int) -> float:

@@ -61,7 +61,9 @@ def begin(
 ) -> Open:  # fmt: skip
     """Write the record and seal it. `old` is None for the first rung, or where it did not run."""
     figure = figure_of(rung.key)
-    low, high = predicted.gpu_s if figure == KERNELS else predicted.total_s
+    ends = predicted.gpu_s if figure == KERNELS else predicted.total_s
+    assert ends  # of kernels wherever a strategy is about them
+    low, high = ends
     text = STRATEGIES[rung.key]
     observation = f"{text.observation} ({problem.name} scale on {device}.)"
     if old is None:

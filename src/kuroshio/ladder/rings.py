@@ -48,18 +48,26 @@ class Reader:
         self._full: queue.SimpleQueue[Full | BaseException] = queue.SimpleQueue()
         self._stopped = False
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._thread = threading.Thread(target=self._read, name="kuroshio-ladder-reader")
+        # Daemonic: an interrupt in `__exit__` itself would leave it, and a process must end.
+        self._thread = threading.Thread(
+            target=self._read, name="kuroshio-ladder-reader", daemon=True
+        )
         for ring in range(len(rings)):
             self.give_back(ring, _at_once)
 
     def __enter__(self) -> Reader:
-        self._thread.start()
+        try:
+            self._thread.start()  # waits for the thread, so an interrupt may come once it runs
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stopped = True
         self._free.put(None)
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         if self._pool:
             self._pool.shutdown(cancel_futures=True)
 

@@ -36,6 +36,10 @@ def usual_s(place: Place, begin: Callable[[], Any]) -> float:
     return median(place.seconds(begin) for _ in range(TIMES))
 
 
+def bytes_of_pass(ground: Ground) -> int:
+    return first_pass(ground).maps * ground.problem.map_bytes
+
+
 def filled(ground: Ground, passing: Pass, place: Place, batches: int = 0) -> list[np.ndarray]:
     """The maps of a pass's first `batches` (0: all), (slot, year, cell) each, in host memory."""
     some = passing.batches[: batches or None]
@@ -71,9 +75,8 @@ def load(place: GpuPlace, worker: Worker, maps: Sequence[np.ndarray], passing: P
         feed.send(worker, batch, number)()
 
 
-def no_room(ground: Ground, place: GpuPlace, times: int = 1) -> str:
-    """Why the maps of a pass do not fit on the device so often; empty if they do."""
-    need = times * first_pass(ground).maps * ground.problem.map_bytes
+def no_room(place: GpuPlace, need: int) -> str:
+    """Why so many bytes do not fit on the device; empty if they do."""
     free = place.free_bytes()
     if need <= 0.9 * free:
         return ""

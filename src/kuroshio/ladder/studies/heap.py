@@ -8,7 +8,7 @@ from ..gpu_place import GpuPlace
 from ..run import Ground
 from ..rungs import heap, registers
 from ..study import Study
-from .common import filled, first_pass, judged, load, no_room, usual_s
+from .common import bytes_of_pass, filled, first_pass, judged, load, no_room, usual_s
 
 KEY, TITLE = "heap", "Heap by index, list in registers"
 CLAIM = "A heap of 34 values is kept in registers."
@@ -32,7 +32,7 @@ def run(ground: Ground) -> Study:
     place = ground.place
     if not isinstance(place, GpuPlace):
         return Study(KEY, TITLE, CLAIM, predicted, finding=_PROCESSOR)
-    if why := no_room(ground, place):
+    if why := no_room(place, bytes_of_pass(ground)):
         return Study(KEY, TITLE, CLAIM, predicted, finding=why)
     maps = filled(ground, passing, place)
     rows: list[list[Any]] = []

@@ -13,7 +13,7 @@ from ..gpu_place import GpuPlace
 from ..place import empty_host
 from ..run import Ground
 from ..study import Study
-from .common import PROCESSOR, TIMES, judged, usual_s
+from .common import PROCESSOR, TIMES, judged, no_room, usual_s
 
 KEY, TITLE = "memory", "Pageable, pinned, write-combined memory"
 CLAIM = "Rings in pinned memory are copied to the device faster, and beside kernels."
@@ -33,6 +33,8 @@ def run(ground: Ground) -> Study:
     if not isinstance(place, GpuPlace):
         return Study(KEY, TITLE, CLAIM, predicted, finding=PROCESSOR)
     predicted += f" Pinned: {ground.machine.link_gb:.3g} GB/s, as measured before."
+    if why := no_room(place, _BYTES):
+        return Study(KEY, TITLE, CLAIM, predicted, finding=why)
     gpu, shape = place.gpu, (_BYTES,)
     there, source = gpu.zeros(shape, np.uint8), empty_host(shape, np.uint8)
     pageable = _rates(place, empty_host(shape, np.uint8), there, source)

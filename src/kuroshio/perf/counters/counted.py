@@ -44,7 +44,8 @@ def _one(same: list[Counted]) -> Counted:
     flops = [each.flops for each in same if each.flops is not None]
     integers = [each.integers for each in same if each.integers is not None]
     works = max(same, key=lambda each: each.flops or 0.0)
-    large = [each for each in same if _about(each.bytes, nbytes) and _about(each.flops, flops)]
+    most = max(nbytes, default=0.0), max(flops, default=0.0)
+    large = [each for each in same if _about(each.bytes, most[0]) and _about(each.flops, most[1])]
     seconds = [each.seconds for each in large if each.seconds]
     lanes = [each.lanes for each in large if each.lanes is not None]
     total = sum(each.all_seconds or each.seconds or 0.0 for each in same)
@@ -74,6 +75,6 @@ def _one(same: list[Counted]) -> Counted:
     )
 
 
-def _about(one: float | None, all_of_them: list[float]) -> bool:
-    """Whether it is the most of them or hardly less."""
-    return one is None or one >= _ALIKE * max(all_of_them)
+def _about(one: float | None, most: float) -> bool:
+    """Whether it is the most of all or hardly less."""
+    return one is None or one >= _ALIKE * most
