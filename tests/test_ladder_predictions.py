@@ -34,15 +34,17 @@ def of(key: str, machine: Machine):
     return predicted(rung.costs(PASS, passing), rung.rings, PASS, passing, machine)
 
 
+@pytest.mark.parametrize("memory_gb", [4000.0, 4e6])  # memory bounds the kernels, or arithmetic
 @pytest.mark.parametrize("key", BY_HAND)
-def test_kernels_by_hand(key):
+def test_kernels_by_hand(key, memory_gb):
+    machine, memory = replace(MACHINE, memory_gb=memory_gb), 1e9 * memory_gb
     visits, besides, at_work = BY_HAND[key]
-    low = CELLS * max((8 * MAPS + besides) / 4e12, at_work)
-    high = 4 * CELLS * max((8 * visits + besides) / 4e12, at_work)
-    found = of(key, MACHINE)
+    low = CELLS * max((8 * MAPS + besides) / memory, at_work)
+    high = 4 * CELLS * max((8 * visits + besides) / memory, at_work)
+    found = of(key, machine)
     assert found.gpu_s == pytest.approx((low, high))
     assert found.io_s == pytest.approx(110 * 8 * CELLS / 2e9)
     assert found.copy_s == pytest.approx(110 * 8 * CELLS / 50e9)
-    on_cpu = of(key, replace(MACHINE, link_gb=0.0))
+    on_cpu = of(key, replace(machine, link_gb=0.0))
     assert on_cpu.gpu_s == pytest.approx((low, 8 * high))
     assert on_cpu.copy_s == 0
