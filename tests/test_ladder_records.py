@@ -168,3 +168,8 @@ def test_of_the_engine_only_the_whole_is_predicted(tmp_path):
     rows = rows_of([result("ours", predicted=said)], season)
     table = next(t for t in tables(rows, season, "cuda:0", "x") if t.title.startswith("Predicted"))
     assert (table.rows[0][1], table.rows[0][5]) == ("n/a", "n/a")
+
+
+def test_a_conclusion_compares_whole_passes_whatever_the_prediction_is_about(tmp_path):
+    record = recorded(tmp_path, "A", result("baseline"))
+    assert "A pass takes 8.6 s, 1.63 times as fast as baseline in all." in record.reason
