@@ -48,7 +48,11 @@ def draw_ladder(
     longest = max(totals.values())
     for at, total in enumerate(totals.values()):
         left.text(
-            total + 0.012 * longest, at, f"{total:.3g} s", va="center", fontsize=style.TICK - 1
+            total + 0.012 * longest,
+            at,
+            f"{total:#.3g}".rstrip(".") + " s",
+            va="center",
+            fontsize=style.TICK - 1,
         )
     left.set_xlim(0, 1.2 * longest)
     left.set_yticks(range(len(bars)), list(bars), fontsize=style.TICK - 3)
