@@ -1,21 +1,29 @@
-"""CSV files of a row an event: whole numbers as arrays, and all else as texts by number."""
+"""CSV files of a row an event: whole numbers as arrays, and all else as texts by number.
+
+Fields are found and numbers are read by arrays, a piece of the file at a time: the csv module's
+lists of strings take several times as long and as much memory.
+"""
 
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from ...errors import Refusal
 from .events import ABSENT, Column
+from .source import beginning, pieces
 
-_ROWS = 1 << 14  # at a time
-_FIRST_LINE = 1 << 16  # characters at most
+MOST_ROWS = 30_000_000  # some 10 GB as a table
+_PIECE = 1 << 20  # bytes at a time
+_LONGEST = 1 << 20  # bytes of a line
+_ENDS = ("End_Timestamp", "EndNs")
+_QUOTE, _COMMA, _NEWLINE, _RETURN = b'",\n\r'
+_DIGITS = 18  # that fit int64, whatever they are
+_SHORT = 8  # bytes of a text that fit an integer
 
 
 @dataclass(frozen=True)
@@ -44,23 +52,28 @@ class Sheet:
             return None
         return np.stack([self.integers[name] for name in names], axis=1)
 
+    def text(self, name: str, row: int) -> str | None:
+        """A field; None where it is empty or there is no such column."""
+        column = self.texts.get(name)
+        if column is None or column.codes[row] == ABSENT:
+            return None
+        return column.values[column.codes[row]]
+
 
 def header_of(path: Path) -> tuple[str, ...]:
     """The names in the first line that is not empty; none where it is no text."""
     try:
-        with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-            return header_in(file.read(_FIRST_LINE))
-    except (OSError, ValueError):  # a NUL in its name
+        return header_in(beginning(path))
+    except Refusal:
         return ()
 
 
-def header_in(text: str) -> tuple[str, ...]:
-    """The names in the first line of a text."""
+def header_in(head: bytes) -> tuple[str, ...]:
+    """The names in the first line of how a file begins."""
+    text = head.decode("utf-8-sig", errors="replace")
     line = next((line for line in text.splitlines() if line.strip()), "")
-    if "\0" in line:
-        return ()
     try:
-        return tuple(field.strip() for field in next(csv.reader([line])))
+        return () if "\0" in line else tuple(field.strip() for field in next(csv.reader([line])))
     except (csv.Error, StopIteration):
         return ()
 
@@ -69,123 +82,200 @@ def sheet(path: Path, whole: Collection[str], without: Collection[str] = ()) -> 
     """All of a file: these columns as whole numbers, and none of those that are not wanted.
 
     A Refusal where a row within it is of another length than the header, or where a whole number
-    is none. The last line may be cut off, as where a profiled program was killed.
+    is none. The last line may be cut off, as where a profiled program was killed: then it is left
+    out, unless all its fields are there and the last is an end, which a lost digit would show in.
     """
-    try:
-        with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-            return _sheet(path, csv.reader(file, strict=True), whole, without, _is_cut(path))
-    except OSError as problem:
-        raise Refusal(f"{path} cannot be read: {problem.strerror}.") from problem
-
-
-def _sheet(
-    path: Path, lines: Iterator[list[str]], whole: Collection[str], without: Collection[str],
-    cut: bool,
-) -> Sheet:  # fmt: skip
-    rows = _rows(path, lines, cut)
-    header = tuple(field.strip() for field in next(rows, ()))
+    blocks = _Blocks(path)
+    header: tuple[str, ...] = ()
     at: dict[str, int] = {}
-    for number, name in enumerate(header):
-        at.setdefault(name, number)  # of columns with one name the first counts
-    numbers: dict[str, list[np.ndarray]] = {name: [] for name in at if name in whole}
-    codes: dict[str, list[np.ndarray]] = {
-        name: [] for name in at if name not in whole and name not in without
-    }
-    values: dict[str, dict[str, int]] = {name: {} for name in codes}
-    total = 0
-    while batch := list(islice(rows, _ROWS)):
-        if any(len(row) != len(header) for row in batch):
-            _refuse_uneven(path, batch, header, total)
-        columns = list(zip(*batch, strict=True))
+    numbers: dict[str, list[np.ndarray]] = {}
+    codes: dict[str, list[np.ndarray]] = {}
+    values: dict[str, dict[bytes, int]] = {}
+    total, cut = 0, False
+    for block in blocks:
+        skip = 0
+        if not header:
+            header, skip = header_in(block), 1
+            for number, name in enumerate(header):
+                at.setdefault(name, number)  # of columns with one name the first counts
+            numbers = {name: [] for name in at if name in whole}
+            codes = {name: [] for name in at if name not in whole and name not in without}
+            values = {name: {} for name in codes}
+        fields = _Fields(path, block)
+        if blocks.cut and (len(fields.uneven(len(header))) or header[-1] not in _ENDS):
+            cut = True  # the last block, which is the cut line alone
+            continue
+        fields.arrange(len(header), skip, total)
         for name, parts in numbers.items():
-            parts.append(_whole_numbers(path, name, columns[at[name]]))
+            parts.append(fields.whole_numbers(at[name], name))
         for name, parts in codes.items():
-            known = values[name]
-            found = (known.setdefault(field, len(known)) for field in columns[at[name]])
-            parts.append(np.fromiter(found, np.int32, len(batch)))
-        total += len(batch)
+            parts.append(fields.coded(at[name], values[name]))
+        total += len(fields)
+        if total > MOST_ROWS:
+            raise Refusal(f"{path} has more than {MOST_ROWS:,} rows. Record fewer steps.")
     return Sheet(
         path, header, total,
         {name: _joined(parts, np.int64) for name, parts in numbers.items()},
         {name: _column(_joined(codes[name], np.int32), values[name]) for name in codes},
-        cut,
+        cut or blocks.unclosed,
     )  # fmt: skip
 
 
-def _rows(path: Path, lines: Iterator[list[str]], cut: bool) -> Iterator[list[str]]:
-    """Rows that are not empty, but for the last where it is cut off."""
-    last: list[str] | None = None
-    try:
-        for row in lines:
-            if not row:
-                continue
-            if last is not None:
-                yield last
-            last = row
-    except csv.Error as problem:
-        if cut and "unexpected end" in str(problem):  # within quotes
-            if last is not None:
-                yield last
+class _Blocks:
+    """A file in blocks of whole lines, and at last, without its end, a line that is cut off.
+
+    cut        whether this is that line
+    unclosed   whether the file ended within quotes: then the line is not given
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.cut = self.unclosed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        rest = b""
+        for number, piece in enumerate(pieces(self.path, _PIECE)):
+            rest += piece if number else piece.removeprefix(b"\xef\xbb\xbf")
+            end = _last_end(rest)
+            if end:
+                yield rest[:end]
+                rest = rest[end:]
+            if len(rest) > _LONGEST:
+                raise Refusal(
+                    f"{self.path} has a line, or a text in quotes, of more than {_LONGEST:,} "
+                    "bytes: it is no CSV, or damaged."
+                )
+        if not rest.strip():
             return
-        raise Refusal(
-            f"{path} is no whole CSV ({problem}): it is damaged, or something else was printed "
-            "into it. Make it again."
-        ) from problem
-    if last is not None and not cut:
-        yield last
+        if not rest.count(b'"') % 2:
+            self.cut = True
+            yield rest + b"\n"
+        elif rest.endswith(b"\n"):
+            raise Refusal(
+                f"{self.path} is no whole CSV (a quote that opens is never closed): it is damaged, "
+                "or something else was printed into it. Make it again."
+            )
+        else:
+            self.unclosed = True
 
 
-def _is_cut(path: Path) -> bool:
-    """Whether the file ends within a line."""
-    with open(path, "rb") as file:
-        if not file.seek(0, os.SEEK_END):
-            return False
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) not in (b"\n", b"\r")
+class _Fields:
+    """Where the fields of a block are: starts and ends, (row, column) once they are arranged."""
+
+    def __init__(self, path: Path, block: bytes) -> None:
+        self.path, self._block = path, block
+        self._data = data = np.frombuffer(block, np.uint8)
+        apart = (data == _COMMA) | (data == _NEWLINE)
+        quotes = np.flatnonzero(data == _QUOTE)
+        ends = np.flatnonzero(apart)
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]  # not within quotes
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        breaks = data[ends] == _NEWLINE
+        alone = breaks & np.concatenate([[True], breaks[:-1]])
+        ends -= breaks & (ends > starts) & (data[ends - 1] == _RETURN)
+        filled = ~(alone & (ends == starts))  # not an empty line
+        self._starts, self._ends, self._breaks = starts[filled], ends[filled], breaks[filled]
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def uneven(self, width: int) -> np.ndarray:
+        """Numbers of rows with another number of fields, and how many each has: (row, 2)."""
+        counts = np.diff(np.flatnonzero(self._breaks), prepend=-1)
+        rows = np.flatnonzero(counts != width)
+        return np.stack([rows, counts[rows]], axis=1) if len(rows) else np.empty(0, np.int64)
+
+    def arrange(self, width: int, skip: int, before: int) -> None:
+        """As a table, without so many first rows; a Refusal where it is none."""
+        uneven = self.uneven(width)
+        if len(uneven):
+            row, found = uneven[0]
+            raise Refusal(
+                f"{self.path}: row {before + row + 2 - skip} has {found} fields and the header "
+                f"{width}, so the file is damaged, or something else was printed into it. Make it "
+                "again."
+            )
+        starts = self._starts.reshape(-1, width)[skip:]
+        ends = self._ends.reshape(-1, width)[skip:]
+        quoted = (ends - starts > 1) & (self._data[starts] == _QUOTE)
+        self._starts, self._ends = starts + quoted, ends - quoted
+
+    def whole_numbers(self, column: int, name: str) -> np.ndarray:
+        starts, ends = self._starts[:, column], self._ends[:, column]
+        widths = ends - starts
+        found = np.zeros(len(starts), np.int64)
+        odd = widths > _DIGITS
+        for place in range(min(int(widths.max(initial=0)), _DIGITS)):
+            there = place < widths
+            digit = self._data[np.where(there, ends - 1 - place, starts)].astype(np.int64) - 48
+            odd |= there & ((digit < 0) | (digit > 9))
+            found += np.where(there, digit, 0) * 10**place
+        found[widths == 0] = ABSENT
+        for row in np.flatnonzero(odd):
+            found[row] = self._whole_number(name, self._block[starts[row] : ends[row]])
+        return found
+
+    def _whole_number(self, name: str, field: bytes) -> int:
+        """One that the arrays could not read."""
+        text = field.decode("utf-8", errors="replace").strip()
+        if not text:
+            return ABSENT
+        try:
+            value = int(text)
+        except ValueError:
+            hint = " A spreadsheet seems to have rounded it." if "E+" in text else ""
+            raise Refusal(
+                f"{self.path}: {name} is {text[:40]!r}, which is no whole number.{hint} Give the "
+                "file as the profiler wrote it."
+            ) from None
+        if not -(2**63) <= value < 2**63:
+            raise Refusal(
+                f"{self.path}: {name} is {text[:40]}, more than any profiler writes: damaged."
+            )
+        return value
+
+    def coded(self, column: int, known: dict[bytes, int]) -> np.ndarray:
+        """Numbers of texts; those that are new are added to the known."""
+        starts, ends = self._starts[:, column], self._ends[:, column]
+        widths = ends - starts
+        if widths.max(initial=0) >= _SHORT:
+            spans = zip(starts.tolist(), ends.tolist(), strict=True)
+            block = self._block
+            found = [known.setdefault(block[start:end], len(known)) for start, end in spans]
+            return np.array(found, np.int32)
+        packed = widths.astype(np.uint64)  # so that a NUL is no end
+        for place in range(int(widths.max(initial=0))):
+            there = place < widths
+            byte = self._data[np.where(there, starts + place, starts)]
+            packed |= np.where(there, byte, 0).astype(np.uint64) << np.uint64(8 * place + 8)
+        _, firsts, codes = np.unique(packed, return_index=True, return_inverse=True)
+        numbers = [
+            known.setdefault(self._block[starts[row] : ends[row]], len(known)) for row in firsts
+        ]
+        return np.array(numbers, np.int32)[codes]
 
 
-def _whole_numbers(path: Path, name: str, fields: tuple[str, ...]) -> np.ndarray:
-    try:
-        return np.fromiter(map(int, fields), np.int64, len(fields))
-    except (ValueError, OverflowError):
-        return np.array([_whole_number(path, name, field) for field in fields], np.int64)
-
-
-def _whole_number(path: Path, name: str, field: str) -> int:
-    if not field.strip():
-        return ABSENT
-    try:
-        value = int(field)
-    except ValueError:
-        hint = " It looks like a number that a spreadsheet has rounded." if "E+" in field else ""
-        raise Refusal(
-            f"{path}: {name} is {field[:40]!r}, which is no whole number.{hint} Give the file as "
-            "the profiler wrote it."
-        ) from None
-    if not -(2**63) <= value < 2**63:
-        raise Refusal(f"{path}: {name} is {field[:40]!r}, more than any clock holds: damaged.")
-    return value
-
-
-def _refuse_uneven(
-    path: Path, batch: list[list[str]], header: tuple[str, ...], before: int
-) -> None:
-    row, fields = next(
-        (number, len(row)) for number, row in enumerate(batch) if len(row) != len(header)
-    )
-    raise Refusal(
-        f"{path}: row {before + row + 2} has {fields} fields and the header {len(header)}, so the "
-        "file is damaged, or something else was printed into it. Make it again."
-    )
+def _last_end(text: bytes) -> int:
+    """After the last newline that is not within quotes; 0 where there is none."""
+    end = len(text)
+    outside = not text.count(b'"') % 2
+    while end:
+        before = text.rfind(b"\n", 0, end)
+        outside ^= bool(text.count(b'"', before + 1, end) % 2)
+        if before >= 0 and outside:
+            return before + 1
+        end = max(before, 0)
+    return 0
 
 
 def _joined(parts: list[np.ndarray], kind: type) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0, kind)
 
 
-def _column(codes: np.ndarray, values: dict[str, int]) -> Column:
+def _column(codes: np.ndarray, values: dict[bytes, int]) -> Column:
     """An empty field is no value."""
-    nothing = values.get("")
+    nothing = values.get(b"")
     if nothing is not None:
         codes = np.where(codes == nothing, np.int32(ABSENT), codes)
-    return Column(codes, tuple(values))
+    texts = (value.decode("utf-8", errors="replace").replace('""', '"') for value in values)
+    return Column(codes, tuple(texts))

@@ -63,11 +63,11 @@ def kind_of(header: Sequence[str]) -> str | None:
     return "calls" if {"Domain", "Function"} <= names else None
 
 
-def recognise(head: bytes, path: Path) -> bool:
+def recognise(path: Path, head: bytes) -> bool:
     """Whether this is a folder with such files, or such a file."""
     if path.is_dir():
         return any(kind_of(header_of(file)) not in (None, "agents") for file in _files(path))
-    return kind_of(header_in(head.decode("utf-8-sig", errors="replace"))) not in (None, "agents")
+    return kind_of(header_in(head)) not in (None, "agents")
 
 
 def read(path: Path) -> Trace:
