@@ -15,9 +15,9 @@ import numpy as np
 
 from ...errors import Refusal
 from .events import ABSENT, Column
+from .sound import MOST_EVENTS
 from .source import beginning, pieces
 
-MOST_ROWS = 30_000_000  # some 10 GB as a table
 _PIECE = 1 << 20  # bytes at a time
 _LONGEST = 1 << 20  # bytes of a line
 _ENDS = ("End_Timestamp", "EndNs")
@@ -111,8 +111,8 @@ def sheet(path: Path, whole: Collection[str], without: Collection[str] = ()) -> 
         for name, parts in codes.items():
             parts.append(fields.coded(at[name], values[name]))
         total += len(fields)
-        if total > MOST_ROWS:
-            raise Refusal(f"{path} has more than {MOST_ROWS:,} rows. Record fewer steps.")
+        if total > MOST_EVENTS:
+            raise Refusal(f"{path} has more than {MOST_EVENTS:,} rows. Record fewer steps.")
     return Sheet(
         path, header, total,
         {name: _joined(parts, np.int64) for name, parts in numbers.items()},

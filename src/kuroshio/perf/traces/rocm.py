@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .events import ABSENT, Column, Direction, Kind
+from .events import ABSENT, Column, Direction, Events, Kind
+from .trace import Device
 
 # The runtime copies and sets by kernels of its own, too.
 _OWN_KERNELS = (("__amd_rocclr_copyBuffer", Kind.COPY), ("__amd_rocclr_fillBuffer", Kind.SET))
@@ -55,9 +56,7 @@ def between(directions: np.ndarray, sources: np.ndarray, targets: np.ndarray) ->
     return np.where(apart & (sources >= 0) & (targets >= 0), Direction.BETWEEN_DEVICES, directions)
 
 
-def copies_device(
-    directions: np.ndarray, sources: np.ndarray, targets: np.ndarray
-) -> np.ndarray:
+def copies_device(directions: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """The device that is an end of each copy; of two devices the one that is read."""
     device = np.where(directions == Direction.TO_DEVICE, targets, sources)
     return np.where(directions == Direction.ON_HOST, ABSENT, device)
@@ -92,3 +91,9 @@ def last_number(column: Column) -> np.ndarray:
         found = re.search(r"([0-9]{1,9})\s*$", value)
         numbers.append(int(found.group(1)) if found else ABSENT)
     return np.array([*numbers, ABSENT], np.int64)[column.codes]
+
+
+def described(events: Events, devices: Mapping[int, Device]) -> dict[int, Device]:
+    """The devices that worked, by number; of those that nothing describes the maker is known."""
+    numbers = [number for number in np.unique(events.device).tolist() if number != ABSENT]
+    return {number: devices.get(number, Device(number, maker="AMD")) for number in numbers}

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from .rocm import (
     blocks,
     call_kind,
     copies_device,
+    described,
     directions,
     kernel_kinds,
     kernel_name,
@@ -82,16 +84,14 @@ def read(path: Path) -> Trace:
     events, notes = sound(together(events for process in processes for events in process.events))
     if not len(events):
         raise Refusal(f"{path}: the files have headers and no events. {_ADVICE}")
-    devices = {
-        number: device for process in processes for number, device in process.devices.items()
-    }
-    told = {number for number in np.unique(events.device).tolist() if number != ABSENT}
+    devices = described(
+        events, {key: device for process in processes for key, device in process.devices.items()}
+    )
     lacks = [note for process in processes for note in process.notes]
     kinds = {kind for process in processes for kind in process.kinds}
     facts = {"files": str(sum(process.files for process in processes))}
     return Trace(
-        path, FORM, events,
-        devices={number: devices.get(number, Device(number, maker="AMD")) for number in sorted(told)},
+        path, FORM, events, devices=devices,
         cannot_tell=(*dict.fromkeys([*lacks, *_lacks(kinds, events), *notes]),),
         facts=facts,
     )  # fmt: skip
@@ -120,7 +120,7 @@ class _Process:
 
 
 def _files(path: Path) -> list[Path]:
-    found = []
+    found: list[Path] = []
     for file in path.rglob("*.csv"):
         if len(found) == _MOST_FILES:
             raise Refusal(
@@ -151,7 +151,8 @@ def _prefix(file: Path) -> str:
 
 def _process(files: Sequence[tuple[str, Path]]) -> _Process:
     found = _Process(files=len(files), kinds={kind for kind, _ in files})
-    on_device, on_host = [], []
+    on_device: list[Events] = []
+    on_host: list[Events] = []
     for kind, file in files:
         if kind == "agents":
             found.devices.update(_agents(file))
@@ -227,17 +228,18 @@ def _calls(table: Sheet) -> Events:
 
 def _events(
     table: Sheet, names: Sequence[str], codes: np.ndarray, kind: np.ndarray | Kind, *,
-    used: tuple[str, ...], **columns: np.ndarray | None,
+    used: tuple[str, ...], **columns: Any,
 ) -> Events:  # fmt: skip
     texts: Mapping[str, Column] = table.texts
     correlation = table.whole("Correlation_Id")
     stream = table.whole("Stream_Id")
     if stream is None and "Queue_Id" in texts and "Queue_Id" not in used:
         stream, used = last_number(texts["Queue_Id"]), (*used, "Queue_Id")
-    unnamed = len(names)
+    if (codes == ABSENT).any():
+        codes, names = np.where(codes == ABSENT, len(names), codes), [*names, "unnamed"]
     return Events.of(
-        [*names, "unnamed"], {key: texts[key] for key in texts if key not in used},
-        kind=kind, name=np.where(codes == ABSENT, unnamed, codes),
+        names, {key: texts[key] for key in texts if key not in used},
+        kind=kind, name=codes,
         start=table.integers[_TIMES[0]], end=table.integers[_TIMES[1]],
         process=table.whole("Process_Id"), thread=table.whole("Thread_Id"), stream=stream,
         correlation=None if correlation is None else no_zeros(correlation), **columns,
@@ -263,18 +265,12 @@ def _agents(path: Path) -> dict[int, Device]:
         if numbers is None:
             continue
         for row, number in enumerate(numbers.tolist()):
-            if _text(table, "Agent_Type", row) == "GPU":
+            if table.text("Agent_Type", row) == "GPU":
                 found[number] = Device(
-                    number, name=_text(table, "Product_Name", row) or _text(table, "Model_Name", row),
-                    maker=_text(table, "Vendor_Name", row) or "AMD",
-                    architecture=_text(table, "Name", row),
+                    number,
+                    name=table.text("Product_Name", row) or table.text("Model_Name", row),
+                    maker=table.text("Vendor_Name", row) or "AMD",
+                    architecture=table.text("Name", row),
                     multiprocessors=int(cu[row]) if cu is not None and cu[row] > 0 else None,
                 )  # fmt: skip
     return found
-
-
-def _text(table: Sheet, name: str, row: int) -> str | None:
-    column = table.texts.get(name)
-    if column is None or column.codes[row] == ABSENT:
-        return None
-    return column.values[column.codes[row]]

@@ -9,11 +9,15 @@ import numpy as np
 
 from .events import ABSENT, Events, joined
 
+MOST_EVENTS = 30_000_000  # that a table is made of: some 10 GB
+
 
 def sound(events: Events) -> tuple[Events, tuple[str, ...]]:
     """In order, without those whose times cannot be; and what was left out, a sentence each."""
-    backwards = events.end < events.start
-    timeless = (events.start == 0) & (events.end == 0)
+    # A profiler writes 0 where it took no time.
+    timeless = (events.start == ABSENT) | (events.end == ABSENT)
+    timeless |= (events.start == 0) & (events.end == 0)
+    backwards = ~timeless & (events.end < events.start)
     notes = []
     if number := int(backwards.sum()):
         notes.append(f"{number:,} events that end before they start; they are left out")

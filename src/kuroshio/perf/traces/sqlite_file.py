@@ -15,7 +15,8 @@ from urllib.parse import quote
 import numpy as np
 
 from ...errors import Refusal
-from .events import ABSENT
+from .events import ABSENT, Column
+from .sound import MOST_EVENTS
 
 MAGIC = b"SQLite format 3\0"
 _ROWS = 1 << 14  # fetched at a time
@@ -56,33 +57,53 @@ class Database:
         """Rows; 0 of a table that does not exist."""
         if table not in self.tables:
             return 0
-        condition = f" WHERE {where}" if where else ""
-        sql = f"SELECT count(*) FROM {_quoted(table)}{condition}"
-        return int(self._connection.execute(sql).fetchone()[0])
+        return int(self._connection.execute(_select(["count(*)"], table, where)).fetchone()[0])
 
-    def integers(
-        self, table: str, names: Sequence[str], where: str = ""
-    ) -> dict[str, np.ndarray]:
+    def integers(self, table: str, names: Sequence[str]) -> dict[str, np.ndarray]:
         """Those of the columns that are there, each int64; ABSENT for NULL."""
+        return self.with_text(table, names, "")[0]
+
+    def with_text(
+        self, table: str, names: Sequence[str], text: str, where: str = ""
+    ) -> tuple[dict[str, np.ndarray], Column]:
+        """The same, and a column of texts, of the rows that a condition holds for."""
         there = [name for name in names if name in self.columns(table)]
-        condition = f" WHERE {where}" if where else ""
-        number = self.count(table, where)
+        number = self.count(table, where) if there else 0
+        if number > MOST_EVENTS:
+            raise Refusal(
+                f"{self.path}: the table {table} has {number:,} rows, more than {MOST_EVENTS:,}. "
+                "Record fewer steps."
+            )
         found = np.empty((len(there), number), np.int64)
-        if there and number:
-            chosen = ", ".join(f"coalesce({_quoted(name)}, {ABSENT})" for name in there)
-            sql = f"SELECT {chosen} FROM {_quoted(table)}{condition}"
-            row = 0
-            for rows in self._batches(sql):
-                for at, values in enumerate(zip(*rows, strict=True)):
-                    try:
-                        found[at, row : row + len(rows)] = values
-                    except (TypeError, ValueError, OverflowError) as problem:
-                        raise Refusal(
-                            f"{self.path}: {table}.{there[at]} holds something other than whole "
-                            "numbers, so the file is damaged. Copy or export it again."
-                        ) from problem
-                row += len(rows)
-        return dict(zip(there, found, strict=True))
+        codes = np.full(number, ABSENT, np.int32)
+        known: dict[str, int] = {}
+        chosen = [f"coalesce({_quoted(name)}, {ABSENT})" for name in there]
+        if text in self.columns(table):
+            chosen.append(_quoted(text))
+        row = 0
+        for rows in self._batches(_select(chosen, table, where)) if number else ():
+            columns = list(zip(*rows, strict=True))
+            rows_here = slice(row, row + len(rows))
+            for at, name in enumerate(there):
+                found[at, rows_here] = self._whole_numbers(table, name, columns[at])
+            if len(columns) > len(there):
+                codes[rows_here] = [
+                    known.setdefault(value, len(known))
+                    if value and isinstance(value, str)
+                    else ABSENT
+                    for value in columns[-1]
+                ]
+            row += len(rows)
+        return dict(zip(there, found, strict=True)), Column(codes, tuple(known))
+
+    def _whole_numbers(self, table: str, name: str, values: tuple) -> np.ndarray:
+        try:
+            return np.fromiter(values, np.int64, len(values))
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise Refusal(
+                f"{self.path}: {table}.{name} holds something other than whole numbers, so the "
+                "file is damaged. Copy or export it again."
+            ) from problem
 
     def texts(
         self, table: str, key: str, value: str, keys: np.ndarray | None = None
@@ -91,10 +112,9 @@ class Database:
         if key not in self.columns(table) or value not in self.columns(table):
             return {}
         wanted = None if keys is None else set(np.unique(keys).tolist())
-        sql = f"SELECT {_quoted(key)}, {_quoted(value)} FROM {_quoted(table)}"
         return {
             number: text
-            for rows in self._batches(sql)
+            for rows in self._batches(_select([_quoted(key), _quoted(value)], table))
             for number, text in rows
             if (wanted is None or number in wanted) and isinstance(text, str)
         }
@@ -104,7 +124,7 @@ class Database:
         there = [name for name in names if name in self.columns(table)]
         if not there:
             return []
-        sql = f"SELECT {', '.join(map(_quoted, there))} FROM {_quoted(table)} LIMIT {most}"
+        sql = f"{_select(list(map(_quoted, there)), table)} LIMIT {most}"
         nothing: dict[str, object] = dict.fromkeys(names)
         return [
             nothing | dict(zip(there, row, strict=True)) for row in self._connection.execute(sql)
@@ -187,6 +207,11 @@ def _check_whole(path: Path, advice: str) -> None:
         )
 
 
+def _select(columns: Sequence[str], table: str, where: str = "") -> str:
+    condition = f" WHERE {where}" if where else ""
+    return f"SELECT {', '.join(columns)} FROM {_quoted(table)}{condition}"
+
+
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
@@ -197,3 +222,10 @@ def named(
     """Names, and for each key the number of its name among them."""
     found, codes = np.unique(keys, return_inverse=True)
     return tuple(texts.get(key, unknown) for key in found.tolist()), codes.astype(np.int32)
+
+
+def as_texts(numbers: np.ndarray) -> Column:
+    """Whole numbers as an attribute that only one format knows."""
+    found, codes = np.unique(numbers, return_inverse=True)
+    codes = np.where(numbers == ABSENT, ABSENT, codes)
+    return Column(codes.astype(np.int32), tuple(map(str, found.tolist())))
