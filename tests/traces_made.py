@@ -101,9 +101,7 @@ class Made:
         cannot_tell: tuple[str, ...] = (),
     ) -> Trace:  # fmt: skip
         """All that was added so far."""
-        return Trace(
-            Path(path), form, self.events(), devices or {}, rank, ranks, cannot_tell, {}
-        )
+        return Trace(Path(path), form, self.events(), devices or {}, rank, ranks, cannot_tell, {})
 
     def events(self) -> Events:
         rows = self._rows
