@@ -7,11 +7,25 @@ from dataclasses import replace
 
 from ..timeline.ranks import Ranks
 from . import figures
+from .communication import exposed_communication, imbalance
+from .copies import exposed_copies
 from .finding import Finding, longest
+from .hot import hot_kernel
+from .idle import communication_holes, data_loading, host_late, other_holes
+from .jitter import jitter
+from .nothing import no_device_work
+from .occupied import few_blocks, few_waves
+from .pipeline import bottleneck
 from .seen import Seen
+from .tiny import tiny_kernels
+from .waits import allocations, blocking_copies, read_backs, synchronisations
 
 Rule = Callable[[Seen], Finding | None]
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (
+    no_device_work, data_loading, host_late, communication_holes, other_holes, synchronisations,
+    read_backs, blocking_copies, allocations, tiny_kernels, exposed_copies, exposed_communication,
+    hot_kernel, few_blocks, few_waves, jitter, bottleneck,
+)  # fmt: skip
 
 
 def find(seen: Sequence[Seen], ranks: Ranks | None = None) -> tuple[Finding, ...]:
@@ -25,12 +39,14 @@ def find(seen: Sequence[Seen], ranks: Ranks | None = None) -> tuple[Finding, ...
             if finding := rule(each):
                 by_key.setdefault(finding.key, []).append((each, finding))
     found = [_of_all(each, len(seen)) for each in by_key.values()]
+    if ranks and (unequal := imbalance(seen, ranks)):
+        found.append(unequal)
     return tuple(sorted(found, key=_rank))
 
 
 def _rank(finding: Finding) -> tuple[bool, int]:
-    """First what bounds nothing because there is nothing, then what could save the most."""
-    return finding.saves is not None, -(finding.saves or 0)
+    """First that there is nothing to judge, then what could save the most, then the unbounded."""
+    return finding.key != "no-device-work", -(finding.saves or 0)
 
 
 def _of_all(found: Sequence[tuple[Seen, Finding]], traces: int) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +10,10 @@ import numpy as np
 from ..roofline import Judgement
 from ..timeline.analysis import Analysis
 from ..timeline.holes import CAUSES, Cause
-from .finding import MOST_PLACES, Place
+from ..timeline.intervals import Intervals
+from ..timeline.kernels import Kernel
+from ..traces.events import Kind
+from .finding import MOST_PLACES, Place, longest
 
 # A change that saves less of the whole is not worth one: removing all of it would make the program
 # 1.05 times as fast, which a measurement on a shared machine barely tells from none. Profilers'
@@ -57,6 +60,29 @@ class Seen:
         total = np.zeros(device.max() + 1, np.int64)
         np.add.at(total, device, length)
         return int(total.max())
+
+    def stretches(self, moments: Intervals, what: str) -> tuple[Place, ...]:
+        """The longest of these."""
+        pairs = zip(moments.starts.tolist(), moments.ends.tolist(), strict=True)
+        return longest([Place(start, end, what, None, self.trace) for start, end in pairs])
+
+    def runs(self, rows: np.ndarray, what: Sequence[str]) -> tuple[Place, ...]:
+        """The longest of these events, each with what there is to say of it."""
+        events = self.analysis.trace.events
+        order = np.argsort(-events.duration[rows], kind="stable")[:MOST_PLACES].tolist()
+        return tuple(
+            Place(
+                int(events.start[rows[at]]), int(events.end[rows[at]]), what[at],
+                int(events.device[rows[at]]), self.trace,
+            )
+            for at in order
+        )  # fmt: skip
+
+    def named(self, kernel: Kernel) -> np.ndarray:
+        """The events that are runs of a kernel."""
+        events = self.analysis.trace.events
+        number = events.names.index(kernel.name)
+        return np.flatnonzero((events.kind == Kind.KERNEL) & (events.name == number))
 
     def places(self, holes: np.ndarray) -> tuple[Place, ...]:
         """The longest of these holes."""
