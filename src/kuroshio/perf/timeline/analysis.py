@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..traces.events import Events
 from ..traces.trace import Trace
+from .causes import holes_of
+from .groups import on_host
 from .holes import Holes
-from .kernels import Kernels
-from .launches import Launches
+from .kernels import Kernels, kernels_of
+from .launches import Launches, launches_of, link
+from .nest import Nest
 from .plain import plain
-from .stages import Pipeline
-from .steps import Steps
-from .waits import Waits
-from .work import Work
+from .stages import Pipeline, pipeline_of
+from .steps import Steps, steps_of
+from .waits import Waits, blocking_of, waits_of
+from .work import Work, by_device, work_of
 
 SCHEMA = "kuroshio.diagnosis/1"
 _MOST = 200  # holes and waits that a document lists, the longest
@@ -64,10 +69,9 @@ class Analysis:
 def _launches(launches: Launches | None) -> Any:
     if launches is None:
         return None
-    said = plain(launches)
-    if launches.depth is not None:
-        said["depth"] = {"most": launches.depth.most, "median": launches.depth.median}
-    return said
+    depth = launches.depth
+    told = None if depth is None else {"most": depth.most, "median": depth.median}
+    return {**plain(replace(launches, depth=None)), "depth": told}
 
 
 def _holes(holes: Holes | None) -> Any:
@@ -91,4 +95,47 @@ def _waits(waits: Waits | None) -> Any:
 
 def analyse(trace: Trace) -> Analysis:
     """Everything that the trace supports."""
-    return Analysis(trace, None, (), None, None, None, None, None, None, trace.cannot_tell)
+    events = trace.events
+    links, nest = link(events), Nest(events)
+    launches = launches_of(events, links)
+    blocking = blocking_of(events, links, nest, launches)
+    work = work_of(events)
+    return Analysis(
+        trace=trace,
+        work=work,
+        devices=by_device(events),
+        steps=steps_of(events, links, launches, blocking),
+        launches=launches,
+        holes=holes_of(events, links, nest, launches, blocking),
+        kernels=kernels_of(events, links),
+        waits=waits_of(events, blocking),
+        pipeline=pipeline_of(events),
+        limits=(*trace.cannot_tell, *_limits(events, launches)),
+    )
+
+
+def _limits(events: Events, launches: Launches | None) -> Iterator[str]:
+    if launches is None:
+        yield "There was no device work in this trace: nothing is said of devices"
+        return
+    if not on_host(events).any():
+        yield "Nothing of the host was recorded: causes of holes are not known"
+    elif not launches.linked:
+        yield "No call is linked to the device work it began: what a launch costs is not known"
+    elif launches.linked < launches.work:
+        yield (
+            f"Of {launches.work - launches.linked} of {launches.work} pieces of device work the "
+            "launching call was not recorded"
+        )
+    if launches.clocks_disagree:
+        yield (
+            f"{launches.early} of {launches.linked} pieces of device work begin before the call "
+            f"that launched them, by {launches.skew / 1000:.0f} us at most: the clocks of host and "
+            "device differ, and what is said of both together is left out, or holds only for "
+            "what is much longer"
+        )
+    elif launches.early:
+        yield (
+            f"{launches.early} of {launches.linked} pieces of device work begin before their "
+            f"call, by {launches.skew / 1000:.0f} us at most; they are left out of the delays"
+        )

@@ -8,6 +8,9 @@ from enum import StrEnum
 
 import numpy as np
 
+# A launch takes about so long to arrive at an idle device: shorter holes cannot be told from that.
+THRESHOLD = 5_000  # ns
+
 
 class Cause(StrEnum):
     """By rule; see docs/design/diagnosis.md."""
@@ -59,8 +62,25 @@ class Sum:
 
 
 @dataclass(frozen=True)
+class Gaps:
+    """Between a device's work, as columns in order of device and start; rows of events."""
+
+    device: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __getitem__(self, chosen: np.ndarray) -> Gaps:
+        return Gaps(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
 class Holes(Sequence[Hole]):
-    """All above the threshold, as columns in order of device and start; -1 for no row.
+    """All above the threshold; -1 for no row.
 
     threshold  ns
     brief      holes of the threshold or shorter, whose causes are not asked
@@ -68,28 +88,24 @@ class Holes(Sequence[Hole]):
 
     threshold: int
     brief: Sum
-    device: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
+    gaps: Gaps
     cause: np.ndarray  # int8, of CAUSES
-    before: np.ndarray
-    after: np.ndarray
     call: np.ndarray
     culprit: np.ndarray
     who: np.ndarray  # int32, of `names`
     names: tuple[str, ...]
 
     def __len__(self) -> int:
-        return len(self.start)
+        return len(self.gaps)
 
     def __getitem__(self, at):  # type: ignore[no-untyped-def]
         if isinstance(at, slice):
             return [self[i] for i in range(*at.indices(len(self)))]
-        who = int(self.who[at])
+        gaps, who = self.gaps, int(self.who[at])
         return Hole(
-            int(self.device[at]), int(self.start[at]), int(self.end[at]),
+            int(gaps.device[at]), int(gaps.start[at]), int(gaps.end[at]),
             CAUSES[self.cause[at]], self.names[who] if who >= 0 else None,
-            int(self.before[at]), int(self.after[at]), _row(self.call[at]),
+            int(gaps.before[at]), int(gaps.after[at]), _row(self.call[at]),
             _row(self.culprit[at]),
         )  # fmt: skip
 
@@ -98,13 +114,13 @@ class Holes(Sequence[Hole]):
 
     def longest(self, most: int) -> list[Hole]:
         """The longest first, at most so many."""
-        order = np.argsort(self.start - self.end, kind="stable")[:most]
+        order = np.argsort(self.gaps.start - self.gaps.end, kind="stable")[:most]
         return [self[at] for at in order.tolist()]
 
     @property
     def by_cause(self) -> dict[Cause, Sum]:
         """Of each cause that occurs, the most time first."""
-        length = self.end - self.start
+        length = self.gaps.end - self.gaps.start
         found = {
             cause: Sum(int(mine.sum()), int(length[mine].sum()))
             for number, cause in enumerate(CAUSES)

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from ..traces.events import ABSENT, Direction, Events, Kind
+from .groups import communicating, computing, during
+
+_WORDS = {
+    Direction.TO_DEVICE: "to device", Direction.TO_HOST: "to host",
+    Direction.ON_DEVICE: "on device", Direction.BETWEEN_DEVICES: "between devices",
+    Direction.ON_HOST: "on host",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Copies:
@@ -45,3 +56,62 @@ class Work:
     communication_covered: int
     copying_covered: int
     by_direction: tuple[Copies, ...]
+
+
+def work_of(events: Events) -> Work | None:
+    """Of all devices together; None where none worked."""
+    return _work(events[events.on_device], None)
+
+
+def by_device(events: Events) -> tuple[Work, ...]:
+    """Of each device, by number; work whose device is not told counts as of one, ABSENT."""
+    mine = events[events.on_device]
+    numbers = np.unique(mine.device).tolist()
+    return tuple(work for number in numbers if (work := _work(mine[mine.device == number], number)))
+
+
+def _work(events: Events, device: int | None) -> Work | None:
+    if not len(events):
+        return None
+    compute = during(events, computing(events))
+    communication = during(events, communicating(events))
+    copies, sets = (events.kind == kind for kind in (Kind.COPY, Kind.SET))
+    copying = during(events, copies)
+    start, end = int(events.start.min()), int(events.end.max())
+    busy = during(events, np.ones(len(events), bool)).total
+    number_of_copies, number_of_sets = int(copies.sum()), int(sets.sum())
+    return Work(
+        device=device,
+        kernels=len(events) - number_of_copies - number_of_sets,
+        copies=number_of_copies,
+        sets=number_of_sets,
+        start=start,
+        end=end,
+        span=end - start,
+        busy=busy,
+        idle=end - start - busy,
+        compute=compute.total,
+        communication=communication.total,
+        copying=copying.total,
+        setting=during(events, sets).total,
+        communication_covered=(communication & compute).total,
+        copying_covered=(copying & compute).total,
+        by_direction=_by_direction(events[copies]),
+    )
+
+
+def _by_direction(copies: Events) -> tuple[Copies, ...]:
+    found = []
+    for code in np.unique(copies.direction).tolist():
+        mine = copies.direction == code
+        told = copies.bytes[mine]
+        found.append(
+            Copies(
+                None if code == ABSENT else _WORDS[Direction(code)],
+                int(mine.sum()),
+                during(copies, mine).total,
+                # A sum of some of them would be called that of all.
+                int(told.sum()) if (told != ABSENT).all() else None,
+            )
+        )
+    return tuple(found)
