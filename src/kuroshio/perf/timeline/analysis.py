@@ -99,11 +99,13 @@ def analyse(trace: Trace) -> Analysis:
     links, nest = link(events), Nest(events)
     launches = launches_of(events, links)
     blocking = blocking_of(events, links, nest, launches)
-    work = work_of(events)
+    each = by_device(events)
+    # One device is all there are.
+    work = replace(each[0], device=None) if len(each) == 1 else work_of(events)
     return Analysis(
         trace=trace,
         work=work,
-        devices=by_device(events),
+        devices=each,
         steps=steps_of(events, links, launches, blocking),
         launches=launches,
         holes=holes_of(events, links, nest, launches, blocking),

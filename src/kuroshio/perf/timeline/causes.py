@@ -6,12 +6,13 @@ import re
 
 import numpy as np
 
-from ..traces.events import Events, Kind
+from ..traces.events import Direction, Events, Kind
 from .groups import (
     ALLOCATION,
     COLLECTIVE,
     READING,
     TRACING,
+    devices,
     during,
     named,
     on_host,
@@ -33,7 +34,7 @@ _ROUNDING = 1000  # ns, of files in whole microseconds
 def gaps_of(events: Events) -> Gaps:
     """All moments of a device's span at which it has no work."""
     parts: list[tuple[np.ndarray, ...]] = []
-    for device in np.unique(events.device[events.on_device]).tolist():
+    for device in devices(events):
         rows = np.flatnonzero(events.on_device & (events.device == device))
         starts, ends = events.start[rows], events.end[rows]
         until = np.maximum.accumulate(ends)
@@ -84,10 +85,14 @@ class _Ruling:
         trusted = 2 * launches.skew < self.length
         self.known = (self.call >= 0) & trusted
         launched = events.start[self.call]
-        began_late = np.maximum(2 * _LATENCY, self.length) < 2 * (gaps.end - launched)
-        self.late = self.known & (launched >= gaps.start) & ~began_late
+        took = gaps.end - launched
+        lingered = 2 * took > np.maximum(2 * _LATENCY, self.length)
+        too_short = took <= 2 * (launches.delays.least if launches.delays else 0)
+        within = np.minimum(events.end[self.call], gaps.end) - np.maximum(launched, gaps.start)
+        self.launching = self.known & (2 * within > self.length)
+        self.late = self.known & (((launched >= gaps.start) & ~lingered) | too_short)
         # The host's part ends with the launch; of work that was queued, all of the hole is asked.
-        self.until = np.where(self.late, np.minimum(launched, gaps.end), gaps.end)
+        self.until = np.where(self.late, np.clip(launched, gaps.start, gaps.end), gaps.end)
         thread = np.where(self.call >= 0, self.call, nest.busiest())
         self.trusted = trusted & (thread >= 0)
         self.thread = np.where(self.trusted, thread, -1)
@@ -106,6 +111,7 @@ class _Ruling:
         self._after_waiting()
         self._copying()
         covering = self._covering()
+        self._give(Cause.HOST, self.launching, self.call)
         self._give(Cause.HOST, self.late, covering)
         self._give(Cause.TRACER, self.known, self.call)
         self._give(Cause.UNKNOWN, np.ones(len(self.gaps), bool), covering)
@@ -156,7 +162,7 @@ class _Ruling:
     def _elsewhere(self) -> None:
         """Other devices copy, or communicate, for more than half of it."""
         events = self.events
-        if len(np.unique(events.device[events.on_device])) < 2:
+        if len(devices(events)) < 2:
             return
         copies = events.kind == Kind.COPY
         sends = (events.kind == Kind.KERNEL) & named(events, COLLECTIVE)
@@ -190,11 +196,9 @@ class _Ruling:
 
     def _copying(self) -> None:
         """What follows is a copy whose call the host was in for most of it: it stages the bytes."""
-        is_copy = self.events.kind[self.gaps.after] == Kind.COPY
-        start = np.maximum(self.events.start[self.call], self.gaps.start)
-        end = np.minimum(self.events.end[self.call], self.gaps.end)
-        most = 2 * (end - start) > self.length
-        self._give(Cause.COPY, self.known & is_copy & most, self.call)
+        ways = (Direction.TO_DEVICE, Direction.TO_HOST)
+        staged = np.isin(self.events.direction[self.gaps.after], ways)
+        self._give(Cause.COPY, self.launching & staged, self.call)
 
 
 def _by_thread(events: Events, rows: np.ndarray) -> list[np.ndarray]:

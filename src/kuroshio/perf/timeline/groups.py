@@ -75,6 +75,14 @@ def computing(events: Events) -> np.ndarray:
     return (events.kind == Kind.KERNEL) & ~named(events, COMMUNICATION)
 
 
+def devices(events: Events) -> list[int]:
+    """Numbers of devices that worked, ABSENT for one that is not told."""
+    number = events.device[events.on_device]
+    # Neighbours are mostly of one device: sorting them all would take a tenth of a second.
+    differs = np.append(True, number[1:] != number[:-1])[: len(number)]
+    return np.unique(number[differs]).tolist()
+
+
 def during(events: Events, rows: np.ndarray) -> Intervals:
     """Moments at which any of these events, a mask or their numbers, was under way."""
     return union(events.start[rows], events.end[rows])

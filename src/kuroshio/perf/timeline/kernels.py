@@ -9,7 +9,7 @@ import numpy as np
 
 from ..traces.events import ABSENT, Events, Kind
 from .groups import communicating
-from .launches import Links
+from .launches import Links, distinct_rows
 from .spread import Spread, spread
 
 # To launch one costs the host about 5 us, and a device some more to begin: less than twice that
@@ -76,8 +76,7 @@ def kernels_of(events: Events, links: Links) -> Kernels | None:
         for mine in np.split(rows, cuts)
     ]
     tiny = rows[(length[rows] < TINY) & ~sends[rows]]
-    calls = np.unique(links.call_of[tiny])
-    calls = calls[calls >= 0]
+    calls = distinct_rows(links.call_of[tiny], len(events))
     return Kernels(
         kernels=tuple(sorted(kernels, key=lambda each: (-each.times.total, each.name))),
         runs=len(rows),

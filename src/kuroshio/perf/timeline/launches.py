@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..traces.events import Events, Kind
-from .groups import LAUNCH, calls
+from .groups import LAUNCH, calls, devices
 from .spread import Spread, spread
 
 # Files that keep whole microseconds, and two clocks that a profiler fits to each other, may put
@@ -111,7 +111,7 @@ def launches_of(events: Events, links: Links) -> Launches | None:
     early = ahead > _ROUNDING
     disagree = bool(early.sum() > _FEW * len(linked))
     kernels = linked[events.kind[linked] == Kind.KERNEL]
-    launching = np.unique(links.call_of[kernels])
+    launching = distinct_rows(links.call_of[kernels], len(events))
     first = links.work_of[launching]
     delays = None if disagree else _delays(events.start[first] - events.start[launching])
     late, following = (0, 0) if disagree else _late(events, links, work)
@@ -131,6 +131,13 @@ def launches_of(events: Events, links: Links) -> Launches | None:
     )
 
 
+def distinct_rows(rows: np.ndarray, of: int) -> np.ndarray:
+    """Those of a table of so many rows that occur, each once and in order; -1 is none."""
+    there = np.zeros(of, bool)
+    there[rows[rows >= 0]] = True
+    return np.flatnonzero(there)
+
+
 def _delays(delays: np.ndarray) -> Spread | None:
     """Those that rounding made negative are of no length; those of the few that are early, none."""
     return spread(np.maximum(delays[delays >= -_ROUNDING], 0))
@@ -139,7 +146,7 @@ def _delays(delays: np.ndarray) -> Spread | None:
 def _late(events: Events, links: Links, work: np.ndarray) -> tuple[int, int]:
     """Kernels launched after all earlier work of their device had ended, and of how many."""
     late = following = 0
-    for device in np.unique(events.device[work]).tolist():
+    for device in devices(events):
         mine = work[events.device[work] == device]
         ended = np.maximum.accumulate(events.end[mine])[:-1]
         mine = mine[1:]

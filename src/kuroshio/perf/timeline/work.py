@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..traces.events import ABSENT, Direction, Events, Kind
-from .groups import communicating, computing, during
+from .groups import communicating, computing, devices, during
 
 _WORDS = {
     Direction.TO_DEVICE: "to device", Direction.TO_HOST: "to host",
@@ -60,19 +60,18 @@ class Work:
 
 def work_of(events: Events) -> Work | None:
     """Of all devices together; None where none worked."""
-    return _work(events[events.on_device], None)
+    return _work(events[events.on_device], None) if events.on_device.any() else None
 
 
 def by_device(events: Events) -> tuple[Work, ...]:
     """Of each device, by number; work whose device is not told counts as of one, ABSENT."""
-    mine = events[events.on_device]
-    numbers = np.unique(mine.device).tolist()
-    return tuple(work for number in numbers if (work := _work(mine[mine.device == number], number)))
+    return tuple(
+        _work(events[events.on_device & (events.device == number)], number)
+        for number in devices(events)
+    )
 
 
-def _work(events: Events, device: int | None) -> Work | None:
-    if not len(events):
-        return None
+def _work(events: Events, device: int | None) -> Work:
     compute = during(events, computing(events))
     communication = during(events, communicating(events))
     copies, sets = (events.kind == kind for kind in (Kind.COPY, Kind.SET))
