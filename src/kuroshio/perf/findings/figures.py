@@ -27,7 +27,12 @@ def count(number: int, one: str, many: str = "") -> str:
 
 def named(name: str) -> str:
     """A name short enough for a sentence."""
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
+    return clipped(name, _LONGEST)
+
+
+def clipped(name: str, most: int) -> str:
+    """At most so many characters of it."""
+    return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
 def listed(words: Sequence[str], most: int = 4) -> str:

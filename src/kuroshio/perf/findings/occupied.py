@@ -48,8 +48,9 @@ def few_blocks(seen: Seen) -> Finding | None:
         title="Kernels are too small to fill the device",
         summary=(
             f"{figures.count(len(rows), 'kernel')} that run alone, "
-            f"{figures.time(int(duration.sum()))} in all, have fewer blocks than the device's {int(processors.max())} "
-            f"multiprocessors, {int(np.median(blocks))} by the median."
+            f"{figures.time(int(duration.sum()))} in all, have fewer blocks than the "
+            f"device's {int(processors.max())} multiprocessors: "
+            f"{int(np.median(blocks))} by the median."
         ),
         verify=(
             "Whether the problem is so small, or its split into blocks is",

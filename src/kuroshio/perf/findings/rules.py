@@ -24,8 +24,10 @@ Rule = Callable[[Seen], Finding | None]
 RULES: tuple[Rule, ...] = (
     no_device_work, data_loading, host_late, communication_holes, other_holes, synchronisations,
     read_backs, blocking_copies, allocations, tiny_kernels, exposed_copies, exposed_communication,
-    hot_kernel, few_blocks, few_waves, jitter, bottleneck,
+    hot_kernel, few_blocks, few_waves, jitter,
 )  # fmt: skip
+# A pipeline says itself what each of its stages is for: nothing is to be guessed from holes.
+OF_PIPELINES: tuple[Rule, ...] = (no_device_work, bottleneck)
 
 
 def find(seen: Sequence[Seen], ranks: Ranks | None = None) -> tuple[Finding, ...]:
@@ -35,7 +37,7 @@ def find(seen: Sequence[Seen], ranks: Ranks | None = None) -> tuple[Finding, ...
     """
     by_key: dict[str, list[tuple[Seen, Finding]]] = {}
     for each in seen:
-        for rule in RULES:
+        for rule in OF_PIPELINES if each.analysis.pipeline else RULES:
             if finding := rule(each):
                 by_key.setdefault(finding.key, []).append((each, finding))
     found = [_of_all(each, len(seen)) for each in by_key.values()]

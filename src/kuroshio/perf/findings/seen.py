@@ -55,8 +55,8 @@ class Seen:
         table = self.analysis.holes
         if table is None or not len(holes):
             return 0
-        length = (table.end - table.start)[holes]
-        _, device = np.unique(table.device[holes], return_inverse=True)
+        length = (table.gaps.end - table.gaps.start)[holes]
+        _, device = np.unique(table.gaps.device[holes], return_inverse=True)
         total = np.zeros(device.max() + 1, np.int64)
         np.add.at(total, device, length)
         return int(total.max())
@@ -89,7 +89,7 @@ class Seen:
         table = self.analysis.holes
         if table is None:
             return ()
-        order = np.argsort((table.start - table.end)[holes], kind="stable")[:MOST_PLACES]
+        order = np.argsort((table.gaps.start - table.gaps.end)[holes], kind="stable")[:MOST_PLACES]
         found = [table[at] for at in holes[order].tolist()]
         return tuple(
             Place(h.start, h.end, f"idle: {h.who or h.cause}", h.device, self.trace) for h in found
@@ -102,6 +102,6 @@ class Seen:
             return ()
         told = holes[table.who[holes] >= 0]
         total = np.zeros(len(table.names), np.int64)
-        np.add.at(total, table.who[told], (table.end - table.start)[told])
+        np.add.at(total, table.who[told], (table.gaps.end - table.gaps.start)[told])
         order = np.argsort(-total, kind="stable")[:_NAMES]
         return tuple(table.names[at] for at in order.tolist() if total[at])

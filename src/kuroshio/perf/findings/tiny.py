@@ -23,8 +23,8 @@ def between_tiny(seen: Seen) -> np.ndarray:
     if kernels is None or table is None or kernels.tiny_runs < _MANY * kernels.runs:
         return candidates[:0]
     events = seen.analysis.trace.events
-    length = (table.end - table.start)[candidates]
-    short = events.duration[table.after[candidates]] < kernels.tiny_below
+    length = (table.gaps.end - table.gaps.start)[candidates]
+    short = events.duration[table.gaps.after[candidates]] < kernels.tiny_below
     return candidates[(length <= _LAUNCH_HOLE) & short]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..timeline.holes import Cause
-from ..timeline.waits import Group, How, Wait
+from ..timeline.waits import Group, How
 from . import figures
 from .finding import Finding
 from .seen import Seen
@@ -123,16 +123,11 @@ def _left_by(seen: Seen, how: How, more: Cause | None) -> np.ndarray:
     if table is None or waits is None:
         return own
     mine, others = (
-        [row for each in waits.waits if (each.how == how) is same for row in _rows(each)]
-        for same in (True, False)
+        {each.cause for each in waits.groups if (each.how == how) is same} for same in (True, False)
     )
     held = seen.caused(Cause.SYNCHRONISATION)
-    named = np.isin(table.culprit[held], mine)
+    names = np.array([table.names[at] for at in table.who[held].tolist()], object)
+    named = np.isin(names, list(mine - others if how != How.EXPLICIT else mine))
     if how == How.EXPLICIT:  # and what no other kind of wait explains
-        named |= ~np.isin(table.culprit[held], others)
+        named |= ~np.isin(names, list(others))
     return np.union1d(own, held[named])
-
-
-def _rows(wait: Wait) -> list[int]:
-    """Events by which a hole may name the wait: its call, and the operator around it."""
-    return [wait.row] if wait.operator_row is None else [wait.row, wait.operator_row]

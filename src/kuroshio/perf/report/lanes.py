@@ -101,12 +101,14 @@ def _devices(analysis: Analysis, colour: np.ndarray) -> Iterator[Lane]:
     for number in np.unique(events.device[events.on_device]).tolist():
         told = analysis.trace.devices.get(number)
         said = f"device {number}" if number >= 0 else "device"
-        if holes is not None and (mine := holes.device == number).any():
-            names = [*CAUSES, *(f"{name}" for name in holes.names)]
+        if holes is not None and (mine := holes.gaps.device == number).any():
+            names = [*CAUSES, *holes.names]
             who = np.where(holes.who[mine] >= 0, holes.who[mine] + len(CAUSES), holes.cause[mine])
             reason = np.array([_COLOUR[palette.OF_CAUSE[each]] for each in CAUSES])
             label = f"{said}{f' ({told.name})' if told and told.name else ''}: holes"
-            shown = row(holes.start[mine], holes.end[mine], who, reason[holes.cause[mine]])
+            shown = row(
+                holes.gaps.start[mine], holes.gaps.end[mine], who, reason[holes.cause[mine]]
+            )
             yield Lane(label, (shown,), names, number)
         mine = events.on_device & (events.device == number)
         for stream in _busiest(events.stream[mine], _MOST_STREAMS):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...messages import printable
+from ..findings import figures
 from ..findings.finding import Finding
 from . import palette
 from .diagnosis import Diagnosis
@@ -68,7 +69,7 @@ class _Names:
         self._numbers: dict[str, int] = {_OTHER: 0}
 
     def of(self, name: str) -> int:
-        short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
+        short = figures.clipped(name, _LONGEST)
         if short not in self._numbers and len(self._numbers) >= _MOST_NAMES:
             return 0
         return self._numbers.setdefault(short, len(self._numbers))
