@@ -80,8 +80,9 @@ def read_all(
         ranks = [each.rank for each in found]
         if len(set(ranks)) < len(ranks):
             raise Refusal(
-                f"Two of the traces are of one rank ({', '.join(map(str, ranks))}), so they are not ranks of one job. Give "
-                "one trace of each rank; two runs are compared by kuroshio perf compare."
+                f"These traces are of the ranks {', '.join(map(str, ranks))}, and two of one rank "
+                "are not of one job. Give one of each rank; two runs are compared by kuroshio perf "
+                "compare."
             )
         found.sort(key=lambda each: each.rank or 0)
     say("analysing")

@@ -78,6 +78,9 @@ class _Recording:
                 schedule=lambda step: profiler.ProfilerAction.RECORD,  # so that steps are named
             )
             self.profiler.start()
+        except BaseException:
+            self.profiler, self.over = None, True
+            raise
         finally:
             self.starting = False
         self.thread = threading.get_ident()
