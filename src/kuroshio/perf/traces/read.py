@@ -43,7 +43,7 @@ _FOREIGN = {
     b"\xfd7zXZ": "packed by xz; unpack it first",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
-    b"NVR\0": "a report of ncu, which has counters and no timeline (kuroshio perf roofline takes it)",
+    b"NVR\0": "a report of ncu, which has counters and no timeline",
     b"PERFILE2": "perf record's, which samples and has no device's work",
 }
 

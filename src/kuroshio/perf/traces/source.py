@@ -36,7 +36,8 @@ def pieces(path: Path, size: int = PIECE, most: int = MOST) -> Iterator[bytes]:
                 if total > most:
                     raise Refusal(
                         f"{path} holds more than {most / (1 << 30):g} GiB"
-                        f"{', unpacked' if packed else ''}, which no trace needs. Record fewer steps."
+                        f"{', unpacked' if packed else ''}, which no trace needs. "
+                        "Record fewer steps."
                     )
                 yield piece
     except OSError as problem:
