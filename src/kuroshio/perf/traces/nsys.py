@@ -228,7 +228,8 @@ class _Reader:
         process = _process_and_thread(rows.get("globalPid"))[0]
         others = {key: as_texts(rows[key]) for key in _OTHERS if key in rows}
         return Events.of(
-            names, others | columns.pop("others", {}), kind=kind, name=codes, start=rows["start"], end=rows["end"], process=process,
+            names, others | columns.pop("others", {}), kind=kind, name=codes,
+            start=rows["start"], end=rows["end"], process=process,
             device=self._device(rows.get("deviceId"), process), stream=rows.get("streamId"),
             correlation=rows.get("correlationId"), **columns,
         )  # fmt: skip
