@@ -1,4 +1,4 @@
-"""torch.profiler put into a program from outside: what it records, and that nothing else changes."""
+"""torch.profiler put into a program from outside: what it records, and that all else stays."""
 
 from __future__ import annotations
 

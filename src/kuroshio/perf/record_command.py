@@ -91,7 +91,7 @@ def _record(
     import sys
     import time
 
-    from ..messages import note
+    from ..messages import complain, note
     from .diagnose_command import show, write_page
     from .diagnosing import diagnosis_of
     from .output import doing
@@ -114,12 +114,19 @@ def _record(
         return _nothing(chosen, folder, status, imported=notes is not None)
     if status:
         note(f"The program ended with status {status}. What had been recorded until then:")
-    with doing() as say:
-        diagnosis = diagnosis_of(
-            traces, arguments.ceilings, arguments.counters, arguments.experiments, say
-        )
-        report = folder / "report.html"
-        write_page(str(report), diagnosis)
+    try:
+        with doing() as say:
+            diagnosis = diagnosis_of(
+                traces, arguments.ceilings, arguments.counters, arguments.experiments, say
+            )
+            report = folder / "report.html"
+            write_page(str(report), diagnosis)
+    except Refusal as refusal:
+        said = f"{refusal.message} What was recorded is kept in {folder}."
+        if not status:
+            raise Refusal(said, refusal.log) from refusal
+        complain(said)
+        return status
     show(diagnosis, as_json=arguments.json)
     if not arguments.json:
         print(f"\nTrace: {', '.join(map(str, traces))}\nReport: {report}", flush=True)
