@@ -121,7 +121,7 @@ class Arguments:
 
     def decode(self, texts: Sequence[msgspec.Raw]) -> list[Any]:
         """What `column` takes a key's values from."""
-        listed = b"[%b]" % b",".join([text or b"{}" for text in texts])  # type: ignore[misc]
+        listed = b"[%b]" % b",".join([text or b"{}" for text in texts])
         try:
             found: list[Any] = self._several.decode(listed)
             return found

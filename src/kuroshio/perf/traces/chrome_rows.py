@@ -144,7 +144,7 @@ class Rows:
         arrows = []
         for event in batch:
             if event.ph == "X":
-                kind = kinds.get(event.cat)  # type: ignore[arg-type]
+                kind = kinds.get(event.cat)
                 if kind is None and (kind := self._uncategorised(event)) is None:
                     continue
                 events, found = grouped[_GROUPS[kind]]
@@ -242,7 +242,7 @@ class Rows:
         names = dict.fromkeys(name for group in groups for name in group.columns)
         columns = {}
         for name in names:
-            parts = [_whole_column(group, name) for group in groups]
+            parts = [_whole_column(group, name) for group in groups if group.number]
             columns[name] = np.concatenate(parts)
             for group in groups:
                 group.columns.pop(name, None)
