@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import Refusal
+from .columns import as_texts, fitting, named, sound, together
 from .events import ABSENT, Events, Kind, joined
 from .rocm import (
     NO_COPIES,
@@ -34,8 +35,7 @@ from .rocm import (
     kernel_name,
     no_zeros,
 )
-from .sound import fitting, sound, together
-from .sqlite_file import MAGIC, Database, as_texts, named, opened, tables_of
+from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
 
 FORM = "rocpd SQLite"

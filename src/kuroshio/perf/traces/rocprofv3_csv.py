@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import Refusal
+from .columns import fitting, sound, together
 from .csv_file import Sheet, header_in, header_of, sheet
 from .events import ABSENT, Column, Events, Kind, joined
 from .rocm import (
@@ -34,7 +35,6 @@ from .rocm import (
     last_number,
     no_zeros,
 )
-from .sound import fitting, sound, together
 from .trace import Device, Trace
 
 FORM = "rocprofv3 CSV"
@@ -162,6 +162,8 @@ def _process(files: Sequence[tuple[str, Path]]) -> _Process:
             found.notes.append(
                 f"what came after the last whole line of {file.name}, which is cut off"
             )
+        if kind_of(table.header) != kind:  # cut off in its first line
+            continue
         if kind == "calls":
             on_host.append(_calls(table))
         else:
