@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import Refusal
-from .columns import MOST_EVENTS
 from .events import ABSENT, Column
+from .sound import MOST_EVENTS
 from .source import beginning, pieces
 
 _PIECE = 1 << 20  # bytes at a time

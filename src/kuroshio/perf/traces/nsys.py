@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import Refusal
-from .columns import as_texts, fitting, named, sound, together
 from .events import ABSENT, Column, Direction, Events, Kind, joined
+from .sound import as_texts, fitting, named, sound, together
 from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
 

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import Refusal
-from .columns import as_texts, fitting, named, sound, together
 from .events import ABSENT, Events, Kind, joined
 from .rocm import (
     NO_COPIES,
@@ -35,6 +34,7 @@ from .rocm import (
     kernel_name,
     no_zeros,
 )
+from .sound import as_texts, fitting, named, sound, together
 from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import Refusal
-from .columns import fitting, sound
 from .csv_file import Sheet, header_in, sheet
 from .events import ABSENT, Column, Events, Kind, joined
 from .rocm import blocks, described, kernel_kinds, kernel_name
+from .sound import fitting, sound
 from .trace import Trace
 
 FORM = "rocprof CSV"

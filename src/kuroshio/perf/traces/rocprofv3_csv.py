@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import Refusal
-from .columns import fitting, sound, together
 from .csv_file import Sheet, header_in, header_of, sheet
 from .events import ABSENT, Column, Events, Kind, joined
 from .rocm import (
@@ -35,6 +34,7 @@ from .rocm import (
     last_number,
     no_zeros,
 )
+from .sound import fitting, sound, together
 from .trace import Device, Trace
 
 FORM = "rocprofv3 CSV"

@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 
 from ...errors import Refusal
-from .columns import MOST_EVENTS, fitting, named, sound, together
 from .events import ABSENT, Events, Kind, joined
 from .json_stream import Elements
 from .rocm import (
@@ -32,6 +31,7 @@ from .rocm import (
     kernel_name,
     no_zeros,
 )
+from .sound import MOST_EVENTS, fitting, named, sound, together
 from .source import PIECE, pieces
 from .trace import Device, Trace
 

@@ -15,8 +15,8 @@ from urllib.parse import quote
 import numpy as np
 
 from ...errors import Refusal
-from .columns import MOST_EVENTS
 from .events import ABSENT, Column
+from .sound import MOST_EVENTS
 
 MAGIC = b"SQLite format 3\0"
 _ROWS = 1 << 14  # fetched at a time

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuroshio.perf.traces.columns import as_texts, fitting, named, sound, together
 from kuroshio.perf.traces.events import ABSENT, Events
+from kuroshio.perf.traces.sound import as_texts, fitting, named, sound, together
 
 
 def test_events_without_sound_times_go_and_the_rest_is_in_order():
