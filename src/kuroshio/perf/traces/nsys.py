@@ -18,8 +18,8 @@ import numpy as np
 
 from ...errors import Refusal
 from .events import ABSENT, Column, Direction, Events, Kind, joined
-from .sound import fitting, sound, together
-from .sqlite_file import MAGIC, Database, as_texts, named, opened, tables_of
+from .sound import as_texts, fitting, named, sound, together
+from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
 
 FORM = "nsys SQLite"

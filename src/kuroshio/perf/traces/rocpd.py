@@ -34,8 +34,8 @@ from .rocm import (
     kernel_name,
     no_zeros,
 )
-from .sound import fitting, sound, together
-from .sqlite_file import MAGIC, Database, as_texts, named, opened, tables_of
+from .sound import as_texts, fitting, named, sound, together
+from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
 
 FORM = "rocpd SQLite"

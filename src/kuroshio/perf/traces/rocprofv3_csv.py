@@ -162,6 +162,8 @@ def _process(files: Sequence[tuple[str, Path]]) -> _Process:
             found.notes.append(
                 f"what came after the last whole line of {file.name}, which is cut off"
             )
+        if kind_of(table.header) != kind:  # cut off in its first line
+            continue
         if kind == "calls":
             on_host.append(_calls(table))
         else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -214,18 +214,3 @@ def _select(columns: Sequence[str], table: str, where: str = "") -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def named(
-    keys: np.ndarray, texts: Mapping[int, str], unknown: str = "unnamed"
-) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names, and for each key the number of its name among them."""
-    found, codes = np.unique(keys, return_inverse=True)
-    return tuple(texts.get(key, unknown) for key in found.tolist()), codes.astype(np.int32)
-
-
-def as_texts(numbers: np.ndarray) -> Column:
-    """Whole numbers as an attribute that only one format knows."""
-    found, codes = np.unique(numbers, return_inverse=True)
-    codes = np.where(numbers == ABSENT, ABSENT, codes)
-    return Column(codes.astype(np.int32), tuple(map(str, found.tolist())))
