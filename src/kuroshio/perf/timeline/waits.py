@@ -179,12 +179,24 @@ def _causes(
         innermost = np.where((innermost < 0) & there & operator[above], above, innermost)
         back = np.where(there & reads_back[above], above, back)  # the outermost of them
         copy = np.where(there & copies[above], above, copy)
+    innermost = np.where(innermost < 0, _by_number(events, rows), innermost)
     allocates = how == _HOW.index(How.ALLOCATION)
     is_back = (back >= 0) & ~allocates
     is_copy = (copy >= 0) & ~allocates & ~is_back
     how = np.where(is_back, _HOW.index(How.READ_BACK), np.where(is_copy, _HOW.index(How.COPY), how))
     cause = np.where(is_back, back, np.where(is_copy, copy, -1))
     return how, cause, innermost
+
+
+def _by_number(events: Events, rows: np.ndarray) -> np.ndarray:
+    """Rows of the operators, on whatever thread, that have these calls' numbers; -1 of none."""
+    known = np.flatnonzero((events.kind == Kind.OPERATOR) & (events.operator >= 0))
+    if not len(known):
+        return np.full(len(rows), -1, np.int64)
+    known = known[np.argsort(events.operator[known], kind="stable")]
+    numbers = events.operator[known]
+    at = np.minimum(np.searchsorted(numbers, events.operator[rows]), len(known) - 1)
+    return np.where(numbers[at] == events.operator[rows], known[at], -1)
 
 
 def _merged(events: Events, blocking: Blocking) -> list[Wait]:
