@@ -145,12 +145,24 @@ def waits_of(events: Events, blocking: Blocking) -> Waits | None:
 def _how(events: Events, links: Links, launches: Launches | None) -> np.ndarray:
     """(event,) int8 of _HOW; -1 of what is no wait."""
     how = np.full(len(events), -1, np.int8)
-    how[calls(events, ALLOCATION)] = _HOW.index(How.ALLOCATION)
+    how[calls(events, ALLOCATION) & _while_working(events)] = _HOW.index(How.ALLOCATION)
     how[calls(events, BLOCKING_COPY)] = _HOW.index(How.COPY)
     if launches is not None and not launches.clocks_disagree:
         how[_outlasting(events, links)] = _HOW.index(How.COPY)
     how[calls(events, SYNCHRONISING)] = _HOW.index(How.EXPLICIT)
     return how
+
+
+def _while_working(events: Events) -> np.ndarray:
+    """Which begin after the first and before the last of the devices' work.
+
+    What a program allocates before it begins costs it once, and its devices nothing.
+    """
+    work = events.on_device
+    if not work.any():
+        return np.zeros(len(events), bool)
+    first, last = events.start[work].min(), events.end[work].max()
+    return (events.start >= first) & (events.start < last)
 
 
 def _outlasting(events: Events, links: Links) -> np.ndarray:
