@@ -23,9 +23,9 @@ def exposed_communication(seen: Seen) -> Finding | None:
     if work is None or not work.communication:
         return None
     exposed = work.communication - work.communication_covered
-    saves = min(exposed, work.compute - work.communication_covered)
-    if exposed <= _HEAVY * seen.span or not seen.worth(saves):
+    if exposed <= _HEAVY * seen.span:
         return None
+    room = min(exposed, work.compute - work.communication_covered)
     kernels = seen.analysis.kernels
     names = [each for each in kernels.kernels if each.communication] if kernels else []
     events = seen.analysis.trace.events
@@ -48,12 +48,15 @@ def exposed_communication(seen: Seen) -> Finding | None:
             "Fewer and larger messages; smaller types",
             "Another split of the model or the data, so that less is exchanged",
         ),
-        saves=saves,
+        saves=exposed,
         of=seen.span,
-        how="exposed communication, and no more than the computation that could cover it",
+        how=(
+            "all of it that is exposed; computation that covers none yet could hide "
+            f"{figures.time(room)} of it"
+        ),
         places=seen.stretches(bare, "communication alone"),
         places_in_all=len(bare),
-        names=tuple(each.short for each in names[:5]),
+        names=tuple(dict.fromkeys(each.short for each in names))[:5],
         cannot_tell=(
             "How much of it is waiting for other ranks: a communication kernel runs while it waits",
         ),
