@@ -17,38 +17,38 @@ class Nest:
     """
 
     def __init__(self, events: Events) -> None:
-        self._events = events
         rows = np.flatnonzero(on_host(events))
         order = np.lexsort(
             (-events.end[rows], events.start[rows], events.thread[rows], events.process[rows])
         )
-        self._rows = rows[order]
-        self._thread = _numbered(events.process[self._rows], events.thread[self._rows])
-        self._starts = events.start[self._rows]
-        self._ends = events.end[self._rows]
-        above = _parents(self._thread, self._ends)
-        self._above = above
-        self._place = np.full(len(events), -1, np.int64)
-        self._place[self._rows] = np.arange(len(self._rows))
+        rows = rows[order]
+        self._thread = _numbered(events.process[rows], events.thread[rows])
+        self._starts, ends = events.start[rows], events.end[rows]
+        self._place = np.full(len(events) + 1, -1, np.int64)
+        self._place[rows] = np.arange(len(rows))
+        # The last element answers for -1, no place.
+        self._rows = np.append(rows, -1)
+        self._ends = np.append(ends, np.iinfo(np.int64).max)
+        self._above = np.append(_parents(self._thread, ends), -1)
 
     def parents(self, rows: np.ndarray) -> np.ndarray:
         """Of host events, or of -1: what encloses each."""
-        return self._of_places(self._parent_places(self._places(rows)))
+        return self._rows[self._above[self._place[rows]]]
 
     def innermost(self, like: np.ndarray, moments: np.ndarray) -> np.ndarray:
         """What is under way at each moment on the thread of a host event, `like`, or -1."""
-        places = self._places(like)
+        places = self._place[like]
         at = np.full(len(like), -1, np.int64)
-        for thread in np.unique(self._thread[places[places >= 0]]).tolist():
+        asked = np.flatnonzero(places >= 0)
+        threads = self._thread[places[asked]]
+        for thread in np.unique(threads).tolist():
             first, last = np.searchsorted(self._thread, [thread, thread + 1])
-            mine = np.flatnonzero((places >= 0) & (self._thread[places] == thread))
+            mine = asked[threads == thread]
             begun = np.searchsorted(self._starts[first:last], moments[mine], side="right")
             at[mine] = np.where(begun > 0, first + begun - 1, -1)
-        over = (at >= 0) & (self._ends[at] <= moments)
-        while over.any():
+        while (over := self._ends[at] <= moments).any():
             at[over] = self._above[at[over]]
-            over = (at >= 0) & (self._ends[at] <= moments)
-        return self._of_places(at)
+        return self._rows[at]
 
     def upwards(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """These, then what encloses each, and so on until nothing encloses any."""
@@ -58,18 +58,9 @@ class Nest:
 
     def busiest(self) -> int:
         """A row of the thread with the most events; -1 without host events."""
-        if not len(self._rows):
+        if not len(self._thread):
             return -1
         return int(self._rows[np.searchsorted(self._thread, np.bincount(self._thread).argmax())])
-
-    def _places(self, rows: np.ndarray) -> np.ndarray:
-        return np.where(rows >= 0, self._place[rows], -1)
-
-    def _parent_places(self, places: np.ndarray) -> np.ndarray:
-        return np.where(places >= 0, self._above[places], -1)
-
-    def _of_places(self, places: np.ndarray) -> np.ndarray:
-        return np.where(places >= 0, self._rows[places], -1)
 
 
 def _numbered(*columns: np.ndarray) -> np.ndarray:
