@@ -76,9 +76,9 @@ def imbalance(seen: Sequence[Seen], ranks: Ranks) -> Finding | None:
     of = max(each.total for each in ranks.ranks)
     by_rank = {each.rank: each for each in ranks.ranks}
     slow, fast = by_rank[found.slowest], by_rank[found.fastest]
-    at = next(
-        number for number, each in enumerate(seen) if each.analysis.trace.rank == found.slowest
-    )
+    place = [each.rank for each in ranks.ranks].index(found.slowest)
+    working = [each for each in ranks.analyses if each.work is not None]
+    at = next(n for n, each in enumerate(seen) if each.analysis is working[place])
     bounds = seen[at].analysis.work
     if bounds is None or found.lost <= WORTH * of:
         return None
@@ -94,7 +94,7 @@ def imbalance(seen: Sequence[Seen], ranks: Ranks) -> Finding | None:
         title="Ranks have unequal work",
         summary=(
             f"Rank {slow.rank} computes for {figures.time(slow.compute)}, rank {fast.rank} for "
-            f"{figures.time(fast.compute)}: {100 * found.spread:.0f} % less.{worst}"
+            f"{figures.time(fast.compute)}: {100 * found.spread:.0f}% less.{worst}"
         ),
         verify=(
             "Whether it is always the same rank: its share of the data, its clocks, its neighbours",
