@@ -110,9 +110,8 @@ def _devices(analysis: Analysis, colour: np.ndarray) -> Iterator[Lane]:
             ]
             reason = np.array([_COLOUR[palette.OF_CAUSE[each]] for each in CAUSES])
             label = f"{said}{f' ({told.name})' if told and told.name else ''}: holes"
-            shown = row(
-                holes.gaps.start[mine], holes.gaps.end[mine], who, reason[holes.cause[mine]]
-            )
+            gaps = holes.gaps[mine]
+            shown = row(gaps.start, gaps.end, at.reshape(-1), reason[holes.cause[mine]])
             yield Lane(label, (shown,), names, number)
         mine = events.on_device & (events.device == number)
         for stream in _busiest(events.stream[mine], _MOST_STREAMS):
