@@ -32,7 +32,7 @@ def text(analysis: Analysis, width: int) -> str:
     for work in analysis.devices:
         parts.append(_device(analysis, work, width))
     if analysis.steps and analysis.steps.steps:
-        parts.append(_steps(analysis.steps))
+        parts.append(steps_text(analysis.steps))
     if analysis.pipeline:
         parts.append(_pipeline(analysis.pipeline))
     if analysis.holes is not None and len(analysis.holes):
@@ -121,7 +121,7 @@ def _bar(part: int, whole: int) -> str:
     return f"[{'#' * filled:{_BAR}}]"
 
 
-def _steps(steps: Steps) -> str:
+def steps_text(steps: Steps) -> str:
     lines = []
     if steps.source is Source.WHOLE:
         lines.append("No steps were found; of the whole recording:")

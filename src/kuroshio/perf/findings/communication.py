@@ -23,9 +23,9 @@ def exposed_communication(seen: Seen) -> Finding | None:
     if work is None or not work.communication:
         return None
     exposed = work.communication - work.communication_covered
-    saves = min(exposed, work.compute - work.communication_covered)
-    if exposed <= _HEAVY * seen.span or not seen.worth(saves):
+    if exposed <= _HEAVY * seen.span:
         return None
+    room = min(exposed, work.compute - work.communication_covered)
     kernels = seen.analysis.kernels
     names = [each for each in kernels.kernels if each.communication] if kernels else []
     events = seen.analysis.trace.events
@@ -48,12 +48,15 @@ def exposed_communication(seen: Seen) -> Finding | None:
             "Fewer and larger messages; smaller types",
             "Another split of the model or the data, so that less is exchanged",
         ),
-        saves=saves,
+        saves=exposed,
         of=seen.span,
-        how="exposed communication, and no more than the computation that could cover it",
+        how=(
+            "all of it that is exposed; computation that covers none yet could hide "
+            f"{figures.time(room)} of it"
+        ),
         places=seen.stretches(bare, "communication alone"),
         places_in_all=len(bare),
-        names=tuple(each.short for each in names[:5]),
+        names=tuple(dict.fromkeys(each.short for each in names))[:5],
         cannot_tell=(
             "How much of it is waiting for other ranks: a communication kernel runs while it waits",
         ),
@@ -73,9 +76,9 @@ def imbalance(seen: Sequence[Seen], ranks: Ranks) -> Finding | None:
     of = max(each.total for each in ranks.ranks)
     by_rank = {each.rank: each for each in ranks.ranks}
     slow, fast = by_rank[found.slowest], by_rank[found.fastest]
-    at = next(
-        number for number, each in enumerate(seen) if each.analysis.trace.rank == found.slowest
-    )
+    place = [each.rank for each in ranks.ranks].index(found.slowest)
+    working = [each for each in ranks.analyses if each.work is not None]
+    at = next(n for n, each in enumerate(seen) if each.analysis is working[place])
     bounds = seen[at].analysis.work
     if bounds is None or found.lost <= WORTH * of:
         return None
@@ -91,7 +94,7 @@ def imbalance(seen: Sequence[Seen], ranks: Ranks) -> Finding | None:
         title="Ranks have unequal work",
         summary=(
             f"Rank {slow.rank} computes for {figures.time(slow.compute)}, rank {fast.rank} for "
-            f"{figures.time(fast.compute)}: {100 * found.spread:.0f} % less.{worst}"
+            f"{figures.time(fast.compute)}: {100 * found.spread:.0f}% less.{worst}"
         ),
         verify=(
             "Whether it is always the same rank: its share of the data, its clocks, its neighbours",

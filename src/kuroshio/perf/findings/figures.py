@@ -15,9 +15,9 @@ def time(ns: int) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Of the whole, with two figures: 5.3 %, 39 %."""
+    """Of the whole, with two figures: 5.3%, 39%."""
     found = 100 * part / whole if whole else 0.0
-    return f"{found:.1f} %" if found < 9.95 else f"{found:.0f} %"
+    return f"{found:.1f}%" if found < 9.95 else f"{found:.0f}%"
 
 
 def count(number: int, one: str, many: str = "") -> str:

@@ -78,7 +78,7 @@ def _finding(seen: Seen, kernel: Kernel, judged: Judgement) -> Finding | None:
         title=title,
         summary=(
             f"{figures.named(kernel.short)} takes {figures.share(kernel.share, 1)} of the kernels' "
-            f"time; it is {judged.kind}, at {100 * judged.of_roof:.0f} % of {judged.roof}{moved}."
+            f"time; it is {judged.kind}, at {100 * judged.of_roof:.0f}% of {judged.roof}{moved}."
         ),
         verify=verify,
         directions=directions,

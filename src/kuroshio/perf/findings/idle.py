@@ -58,7 +58,7 @@ def host_late(seen: Seen) -> Finding | None:
     who = seen.who(holes)
     launches = seen.analysis.launches
     late = launches.late_share if launches else None
-    after = f"; {100 * late:.0f} % of kernels were launched after it had run dry" if late else ""
+    after = f"; {100 * late:.0f}% of kernels were launched after it had run dry" if late else ""
     return Finding(
         key="host-late",
         title="The host launches too late",

@@ -103,7 +103,7 @@ def _of_threads(pipeline: Pipeline) -> tuple[Role, int, str, str] | None:
         return None
     why = (
         f"Of the time of {figures.count(pipeline.threads, 'thread')} over "
-        f"{figures.time(pipeline.total)}, {100 * share:.0f} % is {_WORDS[role]}."
+        f"{figures.time(pipeline.total)}, {100 * share:.0f}% is {_WORDS[role]}."
     )
     return role, round(share * pipeline.total), why, "its share of the threads' time"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ..timeline.analysis import Analysis
 from ..timeline.ranks import Ranks
 from . import figures
 from .communication import exposed_communication, imbalance
@@ -68,6 +69,11 @@ def _of_all(found: Sequence[tuple[Seen, Finding]], traces: int) -> Finding:
     )
 
 
+def trace_name(analysis: Analysis, number: int) -> str:
+    """Of one of several traces, from 0: its rank, or else its place."""
+    rank = analysis.trace.rank
+    return f"trace {number + 1}" if rank is None else f"rank {rank}"
+
+
 def _name(seen: Seen) -> str:
-    rank = seen.analysis.trace.rank
-    return f"trace {seen.trace + 1}" if rank is None else f"rank {rank}"
+    return trace_name(seen.analysis, seen.trace)

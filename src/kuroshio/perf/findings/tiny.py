@@ -70,7 +70,7 @@ def tiny_kernels(seen: Seen) -> Finding | None:
         ),
         places=seen.places(holes),
         places_in_all=len(holes),
-        names=tuple(each.short for each in tiny[:5]),
+        names=tuple(dict.fromkeys(each.short for each in tiny))[:5],
         figures={
             "tiny_runs": kernels.tiny_runs,
             "runs": kernels.runs,

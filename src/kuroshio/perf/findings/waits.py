@@ -95,7 +95,7 @@ def _finding(
     calls = sum(each.count for each in groups)
     causes = tuple(dict.fromkeys(each.cause for each in groups)) or seen.who(holes)
     by = f" ({figures.listed([figures.named(each) for each in causes], 2)})" if causes else ""
-    times = f"; there are {figures.count(calls, 'such call')}" if calls else ""
+    times = f"; the host waits so {figures.count(calls, 'time')} in all" if calls else ""
     return Finding(
         key=key,
         title=title,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..findings import figures
 from ..findings.finding import Finding
-from ..findings.rules import find
+from ..findings.rules import find, trace_name
 from ..findings.seen import Seen
 from ..roofline import Judgement
 from ..timeline.analysis import SCHEMA, Analysis, analyse
@@ -84,9 +84,9 @@ def _sentence(diagnosis: Diagnosis) -> str:
     pipeline = next((each.pipeline for each in diagnosis.analyses if each.pipeline), None)
     if works:
         span, busy = sum(each.span for each in works), sum(each.busy for each in works)
-        said = f"Devices were busy for {figures.share(busy, span)} of {figures.time(span)}"
-        if len(works) > 1:
-            said += f" in {len(works)} traces"
+        several = f"the time in {len(works)} traces"
+        of = figures.time(span) if len(works) == 1 else several
+        said = f"Devices were busy for {figures.share(busy, span)} of {of}"
     elif pipeline:
         said = f"A pipeline of {figures.time(pipeline.total)}"
     else:
@@ -104,14 +104,16 @@ def _sentence(diagnosis: Diagnosis) -> str:
 
 
 def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ...]:
-    said = [limit for each in analyses for limit in each.limits]
-    if ranks:
-        said += ranks.limits
-    for each in analyses:
+    said = []
+    for number, each in enumerate(analyses):
+        whose = f"{trace_name(each, number).capitalize()}: " if len(analyses) > 1 else ""
+        said += [f"{whose}{limit}" for limit in each.limits]
         own = each.holes.by_cause.get(Cause.TRACER) if each.holes else None
         if own:
             said.append(
-                f"{figures.count(own.count, 'hole')}, {figures.time(own.time)} in all, may be the "
-                "tracer's own doing and count in no finding"
+                f"{whose}{figures.count(own.count, 'hole')}, {figures.time(own.time)} in all, may "
+                "be the tracer's own doing and count in no finding"
             )
+    if ranks:
+        said += ranks.limits
     return tuple(dict.fromkeys(said))

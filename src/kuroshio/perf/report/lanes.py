@@ -102,13 +102,16 @@ def _devices(analysis: Analysis, colour: np.ndarray) -> Iterator[Lane]:
         told = analysis.trace.devices.get(number)
         said = f"device {number}" if number >= 0 else "device"
         if holes is not None and (mine := holes.gaps.device == number).any():
-            names = [*CAUSES, *holes.names]
-            who = np.where(holes.who[mine] >= 0, holes.who[mine] + len(CAUSES), holes.cause[mine])
+            pairs = np.stack([holes.cause[mine], holes.who[mine]]).astype(np.int64)
+            told_apart, at = np.unique(pairs, axis=1, return_inverse=True)
+            names = [
+                f"{CAUSES[cause]}: {holes.names[who]}" if who >= 0 else str(CAUSES[cause])
+                for cause, who in told_apart.T.tolist()
+            ]
             reason = np.array([_COLOUR[palette.OF_CAUSE[each]] for each in CAUSES])
             label = f"{said}{f' ({told.name})' if told and told.name else ''}: holes"
-            shown = row(
-                holes.gaps.start[mine], holes.gaps.end[mine], who, reason[holes.cause[mine]]
-            )
+            gaps = holes.gaps[mine]
+            shown = row(gaps.start, gaps.end, at.reshape(-1), reason[holes.cause[mine]])
             yield Lane(label, (shown,), names, number)
         mine = events.on_device & (events.device == number)
         for stream in _busiest(events.stream[mine], _MOST_STREAMS):

@@ -11,6 +11,7 @@ import numpy as np
 from ...messages import printable
 from ..findings import figures
 from ..findings.finding import Finding
+from ..findings.rules import trace_name
 from . import palette
 from .diagnosis import Diagnosis
 from .lanes import MOST, Lane, Lanes, lanes
@@ -58,8 +59,7 @@ def page_data(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> dict[str, Any]:
 
 def title(diagnosis: Diagnosis, number: int) -> str:
     """Of one of several traces."""
-    rank = diagnosis.analyses[number].trace.rank
-    return f"trace {number + 1}" if rank is None else f"rank {rank}"
+    return trace_name(diagnosis.analyses[number], number)
 
 
 class _Names:

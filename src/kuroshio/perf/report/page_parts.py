@@ -25,6 +25,7 @@ class Column:
 
 # What a cell says, and by what it is sorted; None is not recorded.
 Cell = tuple[str, float | None] | str
+NOT_RECORDED: Cell = ("", None)
 
 
 def section(title: str, *parts: str, identity: str = "") -> str:
@@ -53,7 +54,7 @@ def findings(found: Sequence[Finding]) -> str:
 
 def _finding(finding: Finding, number: int) -> str:
     if finding.saves is None:
-        most, bar = "bounds nothing", ""
+        most, bar = "not to be bounded", ""
     else:
         share = min(1.0, finding.saves / finding.of) if finding.of else 0.0
         most = f"at most {figures.time(finding.saves)}, {figures.share(finding.saves, finding.of)}"
@@ -158,6 +159,9 @@ def table(
     """Scrolled by itself where it is too wide; with buttons to sort by; keys colour its rows."""
     if not rows:
         return ""
+    # A column of which nothing was recorded says nothing.
+    full = [at for at in range(len(columns)) if any(row[at] != NOT_RECORDED for row in rows)]
+    columns, rows = [columns[at] for at in full], [[row[at] for at in full] for row in rows]
     head = "".join(
         f'<th scope="col"{_side(column)}>'
         + (f'<button type="button">{text(column.title)}</button>' if sortable else column.title)

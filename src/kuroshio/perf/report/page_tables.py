@@ -13,7 +13,7 @@ from ..timeline.ranks import Ranks
 from . import page_parts as parts
 from .diagnosis import Diagnosis
 from .page_data import title
-from .page_parts import Cell, Column
+from .page_parts import NOT_RECORDED, Cell, Column
 from .palette import OF_CAUSE
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _MOST_KERNELS, _MOST_HOLES, _MOST_WAITS = 200, 30, 50
 
 
 def _ns(value: int | None) -> Cell:
-    return ("", None) if value is None else (figures.time(value), value)
+    return NOT_RECORDED if value is None else (figures.time(value), value)
 
 
 def _share(part: float, of: float) -> Cell:
@@ -49,7 +49,7 @@ def kernels(diagnosis: Diagnosis) -> str:
             name = f"{title(diagnosis, number)}: {each.name}" if several else each.name
             rows.append(
                 [
-                    figures.clipped(name, 300), _ns(times.total), _share(each.share, 1),
+                    figures.clipped(name, 160), _ns(times.total), _share(each.share, 1),
                     (f"{times.count:,}", times.count), _ns(times.median), _ns(times.p90),
                     _ns(times.most),
                     ("" if each.jitter is None else f"{each.jitter:.2f}", each.jitter),
@@ -57,9 +57,6 @@ def kernels(diagnosis: Diagnosis) -> str:
                     *map(_sizes, (each.grid, each.block)),
                 ]
             )  # fmt: skip
-    full = [at for at in range(len(columns)) if any(row[at] != ("", None) for row in rows)]
-    columns = [columns[at] for at in full]
-    rows = [[row[at] for at in full] for row in rows]
     left = in_all - len(rows)
     note = f"The {len(rows)} with most time; {left:,} more are in the JSON." if left else ""
     return parts.table("Kernels", columns, rows, sortable=True) + (
@@ -150,27 +147,28 @@ def ranks(found: Ranks) -> str:
         [
             (str(each.rank), each.rank), _ns(each.total), _ns(each.compute),
             _ns(each.communication), _ns(each.waiting), _ns(each.overlapped),
-            ("", None) if each.covered is None else _share(each.covered, 1),
+            NOT_RECORDED if each.covered is None else _share(each.covered, 1),
         ]
         for each in found.ranks
     ]  # fmt: skip
     messages: list[list[Cell]] = [
         [
-            figures.named(each.name),
-            ("", None) if each.bytes is None else (f"{each.bytes:,}", each.bytes),
+            each.kind,
+            NOT_RECORDED if each.bytes is None else (f"{each.bytes:,}", each.bytes),
             (f"{each.calls:,}", each.calls), _ns(each.median),
-            ("", None) if each.bus is None else (f"{each.bus:.3g}", each.bus),
-            ("", None) if each.ceiling is None else (f"{each.ceiling:.3g}", each.ceiling),
+            NOT_RECORDED if each.bus is None else (f"{each.bus:.3g}", each.bus),
+            NOT_RECORDED if each.ceiling is None else (f"{each.ceiling:.3g}", each.ceiling),
         ]
         for each in found.messages[:_MOST_WAITS]
     ]  # fmt: skip
     of_messages = [
-        Column("collective", number=False, name=True), Column("bytes"), Column("calls"),
+        Column("collective", number=False), Column("bytes"), Column("calls"),
         Column("median"), Column("bus, GB/s"), Column("roof, GB/s"),
     ]  # fmt: skip
-    return parts.table("Ranks", columns, rows, sortable=True) + parts.table(
-        "Messages", of_messages, messages, sortable=True
-    )
+    said = parts.table("Ranks", columns, rows, sortable=True)
+    if messages:
+        said += f"<h3>Messages</h3>{parts.table('Messages', of_messages, messages, sortable=True)}"
+    return said
 
 
 def pipeline(analysis: Analysis) -> str:
@@ -201,9 +199,9 @@ def roofline(judged: Sequence[Judgement]) -> str:
     ]  # fmt: skip
     rows: list[list[Cell]] = [
         [
-            figures.clipped(each.point.name, 300), each.kind,
-            ("", None) if each.of_roof is None else _share(each.of_roof, 1),
-            *((("", None) if v is None else (f"{v:.3g}", v))
+            figures.clipped(each.point.name, 160), each.kind,
+            NOT_RECORDED if each.of_roof is None else _share(each.of_roof, 1),
+            *((NOT_RECORDED if v is None else (f"{v:.3g}", v))
               for v in (each.rate, each.bandwidth, each.intensity, each.ratio)),
             _share(each.point.share, 1),
         ]

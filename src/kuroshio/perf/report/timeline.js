@@ -62,9 +62,18 @@ function prepare(data) {
 function colours() {
   const style = getComputedStyle(document.documentElement);
   const get = name => style.getPropertyValue(name).trim();
-  return { of: SHOWS.data.colours.map(name => get(`--c-${name}`)), ink: get('--ink'),
-           quiet: get('--quiet'), line: get('--line'), lane: get('--lane'), mark: get('--mark'),
-           band: get('--band'), paper: get('--paper') };
+  const of = SHOWS.data.colours.map(name => get(`--c-${name}`));
+  return { of, on: of.map(readable), quiet: get('--quiet'), lane: get('--lane'),
+           mark: get('--mark'), band: get('--band'), paper: get('--paper') };
+}
+
+// Black or white, whichever has more contrast with a colour of the form #rrggbb.
+function readable(colour) {
+  const [red, green, blue] = [1, 3, 5].map(place => {
+    const share = parseInt(colour.slice(place, place + 2), 16) / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? '#000000' : '#ffffff';
 }
 
 function sized(canvas, width, height) {
@@ -117,16 +126,16 @@ function drawRow(pen, row, wide, paint) {
       pen.fillStyle = paint.paper;
       pen.fillRect(stop - 1, row.y, 1, ROW - 1);
     }
-    if (stop - x > 40) write(pen, row, at, x, stop);
+    if (stop - x > 40) write(pen, row, at, x, stop, paint.on[row.colour[at]]);
     const next = above(row.last, toTime(stop), at + 1);
     at = Math.max(at + 1, stop - x <= SHORT ? next : at + 1);
   }
 }
 
-function write(pen, row, at, x, stop) {
+function write(pen, row, at, x, stop, ink) {
   const room = Math.floor((stop - x - 6) / 6.6);
   const name = SHOWS.data.names[row.name[at]];
-  pen.fillStyle = '#000000';
+  pen.fillStyle = ink;
   pen.save();
   pen.beginPath();
   pen.rect(x, row.y, stop - x - 2, ROW - 1);
