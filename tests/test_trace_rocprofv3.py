@@ -151,18 +151,19 @@ def test_real_samples(shared):
 
 
 @pytest.mark.parametrize(
-    "name", ["counter_collection", "hip_api_stats", "kernel_names"]
-)  # fmt: skip
-def test_totals_and_counters_are_no_traces(shared, name):
+    ("name", "why"),
+    [("counter_collection", "roofline"), ("kernel_names", "roofline"), ("hip_api_stats", "totals")],
+)
+def test_totals_and_counters_are_no_traces(shared, name, why):
     path = shared / "traces" / "rocprofv3" / f"{name}.csv"
-    assert not rocprofv3_csv.recognise(path, path.read_bytes())
-    with pytest.raises(Refusal, match="no rocprofv3 trace"):
+    assert rocprofv3_csv.recognise(path, path.read_bytes())
+    with pytest.raises(Refusal, match=why):
         rocprofv3_csv.read(path)
 
 
 def test_an_empty_folder_is_none(tmp_path):
     assert not rocprofv3_csv.recognise(tmp_path, b"")
-    with pytest.raises(Refusal, match="no rocprofv3 trace"):
+    with pytest.raises(Refusal, match="without a trace"):
         rocprofv3_csv.read(tmp_path)
 
 

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 from urllib.parse import quote
 
 import numpy as np
@@ -19,6 +20,7 @@ from .events import ABSENT, Column
 from .sound import MOST_EVENTS
 
 MAGIC = b"SQLite format 3\0"
+_GZIP = b"\x1f\x8b"
 _ROWS = 1 << 14  # fetched at a time
 _LONGEST = 1 << 24  # bytes of a text
 _WAIT = 2.0  # s for another program's lock
@@ -194,6 +196,8 @@ def _check_whole(path: Path, advice: str) -> None:
             size = file.seek(0, os.SEEK_END)
     except OSError as problem:
         raise Refusal(f"{path} cannot be read: {problem.strerror}.") from problem
+    if head.startswith(_GZIP):
+        raise Refusal(f"{path} is packed by gzip, and a database is not read in order. Unpack it.")
     if not head.startswith(MAGIC) or len(head) < 100:
         raise Refusal(f"{path} is no SQLite database. {advice}")
     page = int.from_bytes(head[16:18], "big")
@@ -214,3 +218,14 @@ def _select(columns: Sequence[str], table: str, where: str = "") -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def refuse(path: Path) -> NoReturn:
+    """Of a database that no reader knows: why."""
+    with opened(path, "") as database:
+        tables = sorted(database.tables)
+    held = f"its tables are {', '.join(tables[:5])}{' ...' if len(tables) > 5 else ''}"
+    raise Refusal(
+        f"{path} is a database of another program: {held if tables else 'it has no tables'}. Of "
+        "databases those of nsys (nsys export --type sqlite) and of rocprofv3 (rocpd) can be read."
+    )
