@@ -14,7 +14,7 @@ import numpy as np
 _MOST_DIGITS = 19  # ns; they overflow once at most, to a negative number
 _LARGEST = 1 << 62  # ns; a sum or a difference of such cannot overflow
 _EXACT = Context(prec=600, rounding=ROUND_HALF_UP)  # more than _NUMBER can have
-_NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,2})?")
+_NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{0,400})?([eE][-+]?[0-9]{1,3})?")
 _COMMA, _POINT, _ZERO = b",.0"
 
 

@@ -1,0 +1,200 @@
+"""Values of JSON, which may be of any type, as columns of numbers and of numbered text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...errors import Refusal
+from .events import ABSENT, Column
+
+LONGEST_NAME = 16_384  # characters; of one of a template that is longer they tell enough
+LONGEST_VALUE = 256  # characters
+MOST_COLUMNS = 48
+MOST_VALUES = 1 << 20  # distinct, of a column
+_MOST_TEXT = 512 << 20  # characters of all names
+_WHOLE = re.compile(r"[A-Za-z ]{0,16}(-?[0-9]{1,18}|0x[0-9a-fA-F]{1,15})")
+_INT64 = np.iinfo(np.int64)
+
+
+class Names(dict[Any, int]):
+    """Numbers of names, from 0, in the order in which they are looked up."""
+
+    def __init__(self, path: object) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.cut = 0
+        self._path, self._characters = path, 0
+
+    def __missing__(self, value: Any) -> int:
+        name = "" if value is None else str(value)
+        if len(name) > LONGEST_NAME:
+            name = name[:LONGEST_NAME]
+            self.cut += 1
+        self._characters += len(name)
+        if self._characters > _MOST_TEXT:
+            raise Refusal(
+                f"{self._path} has names of more than {_MOST_TEXT >> 20} million characters in "
+                "all, which no program has. It is no trace, or damaged."
+            )
+        self[value] = len(self.texts)
+        self.texts.append(name)
+        return self[value]
+
+
+class Wholes(dict[Any, int]):
+    """Whole numbers of values, such as 7, '7', 'stream 7' and '0x7'; ABSENT of what has none."""
+
+    def __missing__(self, value: Any) -> int:
+        number = whole(value)
+        if len(self) < MOST_VALUES:
+            self[value] = number
+        return number
+
+
+def whole(value: Any) -> int:
+    """The whole number that a value is or ends in, ABSENT where it is none that int64 holds."""
+    number = ABSENT
+    if isinstance(value, bool):
+        return ABSENT
+    if isinstance(value, int):
+        number = value
+    elif isinstance(value, float) and value.is_integer():
+        number = int(value)
+    elif isinstance(value, str) and (found := _WHOLE.fullmatch(value.strip())):
+        number = int(found[1], 0) if "x" in found[1] else int(found[1])
+    return number if _INT64.min <= number <= _INT64.max else ABSENT
+
+
+def wholes(values: Sequence[Any]) -> np.ndarray:
+    """int64, of `whole`."""
+    kinds = set(map(type, values))
+    if kinds <= {int}:
+        try:
+            return np.array(values, np.int64)
+        except OverflowError:
+            pass
+    if kinds == {type(None)}:
+        return np.full(len(values), ABSENT, np.int64)
+    return np.array([whole(value) for value in values], np.int64)
+
+
+def triples(values: Sequence[Any]) -> np.ndarray:
+    """int64 (event, 3), of lists of three whole numbers; ABSENT for others."""
+    made = np.full((len(values), 3), ABSENT, np.int64)
+    rows = [row for row, value in enumerate(values) if isinstance(value, list) and len(value) == 3]
+    flat = wholes([each for row in rows for each in values[row]])
+    made[rows] = flat.reshape(-1, 3)
+    return made
+
+
+class Arguments:
+    """Decodes events' `args`: the known ones as they are, the others as text, by their names.
+
+    The names are learned from the file, so that each is decoded at one go.
+    """
+
+    def __init__(self, known: Iterable[str], others: bool) -> None:
+        self.known = tuple(known)
+        self.others: list[str] = []
+        self.full = not others  # other names, or further ones, are not kept
+        self._make()
+
+    def _make(self) -> None:
+        keys = (*self.known, *self.others)
+        names = {f"a{i}": key for i, key in enumerate(keys)}
+        known = len(self.known)
+        fields: list[tuple[str, Any, Any]] = [(name, Any, None) for name in list(names)[:known]]
+        fields += [(name, msgspec.Raw, msgspec.Raw()) for name in list(names)[known:]]
+        made = msgspec.defstruct(
+            "Arguments", fields, rename=names, gc=False, forbid_unknown_fields=not self.full
+        )
+        self._of = {key: attrgetter(name) for name, key in names.items()}
+        self._nothing = made()
+        self._one = msgspec.json.Decoder(made)
+        self._several = msgspec.json.Decoder(list[made])  # type: ignore[valid-type]
+
+    def decode(self, texts: Sequence[msgspec.Raw]) -> list[Any]:
+        """What `column` takes a key's values from."""
+        listed = b"[%b]" % b",".join([text or b"{}" for text in texts])
+        try:
+            found: list[Any] = self._several.decode(listed)
+            return found
+        except msgspec.DecodeError:
+            self._learn(texts)
+        return [self._decoded(text) for text in texts]
+
+    def column(self, arguments: Sequence[Any], key: str) -> list[Any]:
+        return list(map(self._of[key], arguments))
+
+    def _decoded(self, text: msgspec.Raw) -> Any:
+        try:
+            return self._one.decode(text or b"{}")
+        except msgspec.DecodeError:  # it is no object
+            return self._nothing
+
+    def _learn(self, texts: Sequence[msgspec.Raw]) -> None:
+        had = {*self.known, *self.others}
+        for text in texts:
+            try:
+                keys = msgspec.json.decode(text or b"{}", type=dict[str, msgspec.Raw])
+            except msgspec.DecodeError:
+                continue
+            for key in keys:
+                if key in had:
+                    continue
+                if len(self.others) >= MOST_COLUMNS or len(key) > LONGEST_VALUE:
+                    self.full = True
+                    continue
+                had.add(key)
+                self.others.append(key)
+        self._make()
+
+
+class Texts:
+    """One of the other arguments, of all events, as it is gathered."""
+
+    def __init__(self) -> None:
+        self.overfull = False
+        self._codes: list[np.ndarray] = []
+        self._length = 0
+        self._numbers: dict[bytes, int] = {b"": ABSENT, b"null": ABSENT}
+
+    def add(self, first: int, values: Sequence[msgspec.Raw]) -> None:
+        """Of events from number `first` on; earlier ones without a value have none."""
+        self._fill(first)
+        self._length += len(values)
+        if self.overfull:
+            self._codes.append(np.full(len(values), ABSENT, np.int32))
+            return
+        numbers = self._numbers
+        longest = 4 * LONGEST_VALUE
+        texts = [bytes(value)[:longest] for value in values]
+        codes = [numbers.setdefault(text, len(numbers) - 2) for text in texts]
+        self._codes.append(np.array(codes, np.int32))
+        self.overfull = len(numbers) > MOST_VALUES
+
+    def column(self, number: int) -> Column:
+        """Of `number` events."""
+        self._fill(number)
+        values = [_text(value) for value in list(self._numbers)[2:]]
+        return Column(np.concatenate(self._codes), tuple(values))
+
+    def _fill(self, number: int) -> None:
+        if number > self._length:
+            self._codes.append(np.full(number - self._length, ABSENT, np.int32))
+            self._length = number
+
+
+def _text(value: bytes) -> str:
+    if value[:1] == b'"':
+        try:
+            return msgspec.json.decode(value, type=str)[:LONGEST_VALUE]
+        except msgspec.DecodeError:  # it is cut
+            value = value[1:]
+    return value.decode("utf-8", "replace")[:LONGEST_VALUE]

@@ -1,0 +1,295 @@
+"""Chrome's events gathered into columns, some thousand at a time."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from ...errors import Refusal
+from . import chrome_kinds
+from .chrome_columns import Arguments, Names, Texts, Wholes, triples, wholes
+from .decimals import nanoseconds
+from .events import ABSENT, Column, Events, Kind
+from .sound import MOST_EVENTS, fitting
+
+if TYPE_CHECKING:
+    from .chrome import Event
+
+# Arguments by column; those that come first go before others.
+_OPERATOR = {"operator": ("External id", "external id")}
+_OF_CALLS = {
+    **_OPERATOR,
+    "correlation": ("correlation",),
+    "bytes": ("bytes", "Bytes", "size"),
+    "device": ("device", "devId", "dev-id"),
+    "stream": ("stream", "queueId", "queue-id", "stream-id"),
+    "shared": ("shared memory",),
+}
+_OF_DEVICE = {**_OF_CALLS, "registers": ("registers per thread",)}
+_BEGIN, _END, _GRID, _BLOCK = "BeginNs", "EndNs", "grid", "block"
+_REPEATED = ("DurationNs", "Name", "name", "index")  # what columns have, too
+_NARROW = ("device", "shared", "registers")  # int32
+
+_FLOW = "DataFlow"  # arrows from a call to what it began, where nothing else links them
+_LONGEST_NS = 366 * 86_400 * 10**9  # of an event
+_POINTLESS = frozenset("iIsftMC")  # phases without a length, none of which is missed
+_OPERATORS = (Kind.OPERATOR, Kind.ANNOTATION)
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Arrows' beginnings and ends, by number; their processes and threads by name, and times."""
+
+    begins: np.ndarray
+    arrow: np.ndarray
+    process: np.ndarray
+    thread: np.ndarray
+    at: np.ndarray  # ns, as drawn
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Events, not in order, and what is needed to link them; rows as of the events.
+
+    process, thread   numbers of their names in `lanes`
+    drawn             ns, where the event is drawn, which arrows refer to
+    """
+
+    events: Events
+    process: np.ndarray
+    thread: np.ndarray
+    drawn: np.ndarray
+    lanes: tuple[str, ...]
+    flows: Flows
+
+
+class _Group:
+    """Events that tell the same arguments, as columns."""
+
+    def __init__(self, keys: Mapping[str, Sequence[str]], shapes: bool, others: bool) -> None:
+        self.keys, self.shapes = keys, shapes
+        self.columns: defaultdict[str, list[np.ndarray]] = defaultdict(list)
+        self.number = 0
+        known = [_BEGIN, _END, *(key for each in keys.values() for key in each)]
+        known += [_GRID, _BLOCK] if shapes else []
+        known += _REPEATED if others else ()
+        self.arguments = Arguments(known, others)
+        self.others: dict[str, Texts] = {}
+
+    def add(self, **columns: np.ndarray) -> None:
+        for name, column in columns.items():
+            self.columns[name].append(column)
+
+    def add_arguments(self, texts: Sequence[msgspec.Raw]) -> tuple[np.ndarray, np.ndarray]:
+        """Begin and end where arguments have them, in ns; ABSENT elsewhere."""
+        found = self.arguments.decode(texts)
+        made = {}
+        for name, keys in self.keys.items():
+            column = wholes(self.arguments.column(found, keys[0]))
+            for key in keys[1:]:
+                column = np.where(
+                    column == ABSENT, wholes(self.arguments.column(found, key)), column
+                )
+            made[name] = fitting(column) if name in _NARROW else column
+        if self.shapes:
+            made[_GRID] = triples(self.arguments.column(found, _GRID))
+            made[_BLOCK] = fitting(triples(self.arguments.column(found, _BLOCK)))
+        self.add(**made)
+        for key in self.arguments.others:
+            column_texts = self.others.setdefault(key, Texts())
+            column_texts.add(self.number, self.arguments.column(found, key))
+        self.number += len(texts)
+        begin, end = (wholes(self.arguments.column(found, key)) for key in (_BEGIN, _END))
+        return begin, end
+
+
+class Rows:
+    """All events that are kept, and counts of those that are not."""
+
+    def __init__(self, path: Path) -> None:
+        self.kept = 0
+        self.unkept: Counter[str] = Counter()  # by category
+        self.pairs = 0  # beginnings and ends that are events of their own
+        self.names = Names(path)
+        self._path = path
+        self._lanes = Names(path)
+        self._wholes = Wholes()
+        self._categories: Counter[object] = Counter()
+        self._rocprof = False
+        self._labels: dict[object, str] = {}  # of processes
+        self._device = _Group(_OF_DEVICE, shapes=True, others=True)
+        self._calls = _Group(_OF_CALLS, shapes=True, others=False)
+        self._operators = _Group(_OPERATOR, shapes=False, others=False)
+        self._flows: list[tuple[np.ndarray, ...]] = []
+
+    @property
+    def form(self) -> str:
+        """The format's name: that of the most events."""
+        if self._rocprof:
+            return chrome_kinds.ROCPROF
+        forms = chrome_kinds.FORMS
+        return max(forms, key=lambda form: sum(self._categories[each] for each in forms[form]))
+
+    def add(self, batch: Sequence[Event]) -> None:
+        """Some events, in any order."""
+        kinds = chrome_kinds.KINDS
+        grouped: tuple[tuple[list[Event], list[int]], ...] = (([], []), ([], []), ([], []))
+        arrows = []
+        for event in batch:
+            if event.ph == "X":
+                kind = kinds.get(event.cat)
+                if kind is None and (kind := self._uncategorised(event)) is None:
+                    continue
+                events, found = grouped[_GROUPS[kind]]
+                events.append(event)
+                found.append(kind)
+            elif event.cat == _FLOW:
+                arrows.append(event)
+            elif event.ph == "M":
+                self._label(event)
+            elif event.ph not in _POINTLESS and event.ph is not None:
+                self.pairs += 1
+        groups = (self._device, self._calls, self._operators)
+        for group, (events, found) in zip(groups, grouped, strict=True):
+            if events:
+                self._add(group, events, np.array(found, np.uint8))
+        if arrows:
+            self._add_flows(arrows)
+
+    def _add(self, group: _Group, events: list[Event], kinds: np.ndarray) -> None:
+        self.kept += len(events)
+        if self.kept > MOST_EVENTS:
+            raise Refusal(
+                f"{self._path} has more than {MOST_EVENTS // 1_000_000} million events, which are "
+                "too many to hold. Record fewer steps."
+            )
+        self._categories.update(map(attrgetter("cat"), events))
+        start, timed = nanoseconds([event.ts for event in events])
+        length, long = nanoseconds([event.dur for event in events])
+        timed &= long & (length <= _LONGEST_NS)
+        drawn = np.where(timed, start, ABSENT)
+        end = np.where(timed, start + length, ABSENT)
+        begin_ns, end_ns = group.add_arguments([event.args for event in events])
+        exact = (begin_ns != ABSENT) & (end_ns != ABSENT)
+        names, lanes, wholes_of = self.names, self._lanes, self._wholes
+        processes = np.array([wholes_of[event.pid] for event in events], np.int64)
+        threads = np.array([wholes_of[event.tid] for event in events], np.int64)
+        if group is self._device:
+            self._place(processes, threads, exact)
+        else:
+            group.add(process=processes, thread=threads)
+        group.add(
+            kind=kinds,
+            name=np.array([names[event.name] for event in events], np.int32),
+            start=np.where(exact, begin_ns, drawn),
+            end=np.where(exact, end_ns, end),
+            drawn=drawn,
+            exact=exact,
+            process_lane=np.array([lanes[event.pid] for event in events], np.int32),
+            thread_lane=np.array([lanes[event.tid] for event in events], np.int32),
+        )
+
+    def _place(self, processes: np.ndarray, threads: np.ndarray, exact: np.ndarray) -> None:
+        """Device and stream where only the lane tells them: a process and a thread of torch's."""
+        columns = self._device.columns
+        device, stream = columns["device"][-1], columns["stream"][-1]
+        columns["device"][-1] = np.where((device == ABSENT) & ~exact, fitting(processes), device)
+        columns["stream"][-1] = np.where(stream == ABSENT, threads, stream)
+
+    def _uncategorised(self, event: Event) -> int | None:
+        """The kind of an event whose category tells none, if it is kept."""
+        if event.cat is None and event.args and b'"BeginNs"' in bytes(event.args):
+            kind = chrome_kinds.of_rocprof(event.pid, self._labels.get(event.pid))
+            if kind is not None:
+                self._rocprof = True
+                return kind
+        self.unkept["" if event.cat is None else str(event.cat)[:80]] += 1
+        return None
+
+    def _label(self, event: Event) -> None:
+        if event.name == "process_name" and len(self._labels) < 10_000:
+            try:
+                named = msgspec.json.decode(event.args, type=dict[str, Any])
+            except msgspec.DecodeError:
+                return
+            self._labels[event.pid] = str(named.get("name", ""))
+
+    def _add_flows(self, arrows: list[Event]) -> None:
+        at, known = nanoseconds([event.ts for event in arrows])
+        rows = np.flatnonzero(known).tolist()
+        lanes = self._lanes
+        self._flows.append(
+            (
+                np.array([arrows[row].ph == "s" for row in rows], bool),
+                wholes([arrows[row].id for row in rows]),
+                np.array([lanes[arrows[row].pid] for row in rows], np.int32),
+                np.array([lanes[arrows[row].tid] for row in rows], np.int32),
+                at[rows],
+            )
+        )
+
+    def gathered(self, base_ns: int) -> Gathered:
+        """All; `base_ns` is added to times in microseconds."""
+        groups = (self._device, self._calls, self._operators)
+        numbers = [group.number for group in groups]
+        names = dict.fromkeys(name for group in groups for name in group.columns)
+        columns = {}
+        for name in names:
+            parts = [_whole_column(group, name) for group in groups if group.number]
+            columns[name] = np.concatenate(parts)
+            for group in groups:
+                group.columns.pop(name, None)
+        moved = ~columns.pop("exact") & (columns["start"] != ABSENT)
+        for name in ("start", "end"):
+            columns[name][moved] += base_ns
+        others = {
+            key: _longer(texts.column(numbers[0]), sum(numbers[1:]))
+            for key, texts in self._device.others.items()
+            if not texts.overfull
+        }
+        process, thread = columns.pop("process_lane"), columns.pop("thread_lane")
+        drawn = columns.pop("drawn")
+        flows = [np.concatenate(part) for part in zip(*self._flows, strict=True)] or [
+            np.empty(0, np.int64)
+        ] * 5
+        return Gathered(
+            Events.of(self.names.texts, others, **columns),
+            process,
+            thread,
+            drawn,
+            tuple(self._lanes.texts),
+            Flows(*flows),
+        )
+
+    @property
+    def dropped_columns(self) -> list[str]:
+        """Arguments that are not kept, since nearly every event has its own."""
+        return [key for key, texts in self._device.others.items() if texts.overfull]
+
+    @property
+    def many_columns(self) -> bool:
+        """Whether there were more arguments than are kept."""
+        return self._device.arguments.full
+
+
+def _whole_column(group: _Group, name: str) -> np.ndarray:
+    """Of all the group's events; ABSENT where it does not tell that."""
+    if name in group.columns:
+        return np.concatenate(group.columns[name])
+    shape = (group.number, 3) if name in (_GRID, _BLOCK) else (group.number,)
+    return np.full(shape, ABSENT, np.int64)
+
+
+def _longer(column: Column, number: int) -> Column:
+    filling = np.full(number, ABSENT, np.int32)
+    return Column(np.concatenate([column.codes, filling]), column.values)
+
+
+_GROUPS = {int(kind): 0 if kind <= Kind.SET else 2 if kind in _OPERATORS else 1 for kind in Kind}
