@@ -109,12 +109,19 @@ def test_data_loading_is_known_by_its_name(name):
     assert (hole.cause, hole.who) == (Cause.READING, name)
 
 
-@pytest.mark.parametrize("name", ["spread", "thread_pool", "reader_of_minds", "loader_free"])
+@pytest.mark.parametrize("name", ["spread", "thread_pool", "reader", "upload_data", "target_batch"])
 def test_other_names_are_no_data_loading(name):
     made, end, free = two_kernels()
     made.operator(name, end + 100 * US, free - 100 * US)
     hole, _ = only_hole(made)
     assert (hole.cause, hole.who) == (Cause.HOST, name)
+
+
+def test_a_call_that_prefetches_on_a_device_loads_no_data():
+    made, end, free = two_kernels()
+    made.call("cudaMemPrefetchAsync", end + 100 * US, free - 100 * US)
+    hole, _ = only_hole(made)
+    assert hole.cause is Cause.HOST
 
 
 def test_many_short_reads_are_data_loading_together():

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from ..traces.events import Direction, Events, Kind
 from .groups import (
     ALLOCATION,
     COLLECTIVE,
-    READING,
     TRACING,
+    calls,
     devices,
     during,
     named,
@@ -101,12 +99,13 @@ class _Ruling:
     def rule(self) -> tuple[np.ndarray, np.ndarray]:
         events = self.events
         self._most_of(Cause.TRACER, named(events, TRACING) & on_host(events))
-        self._enclosed(Cause.COMMUNICATION, COLLECTIVE)
+        self._enclosed(Cause.COMMUNICATION, named(events, COLLECTIVE))
         # What was launched before the hole was not kept from it by what the host did.
         in_time = self.known & ~self.late
-        self._enclosed(Cause.READING, READING, unless=in_time)
-        self._most_of(Cause.READING, reading(events), unless=in_time)
-        self._enclosed(Cause.ALLOCATION, ALLOCATION, unless=in_time)
+        reads = reading(events)
+        self._enclosed(Cause.READING, reads, unless=in_time)
+        self._most_of(Cause.READING, reads, unless=in_time)
+        self._enclosed(Cause.ALLOCATION, calls(events, ALLOCATION), unless=in_time)
         self._elsewhere()
         self._after_waiting()
         self._copying()
@@ -141,11 +140,8 @@ class _Ruling:
         self.cause[mine] = CAUSES.index(cause)
         self.culprit[mine] = culprit[mine]
 
-    def _enclosed(
-        self, cause: Cause, pattern: re.Pattern[str], unless: np.ndarray | bool = False
-    ) -> None:
-        """An event of such a name covers most of it, on the thread that launches."""
-        told = named(self.events, pattern)
+    def _enclosed(self, cause: Cause, told: np.ndarray, unless: np.ndarray | bool = False) -> None:
+        """One of these events covers most of it, on the thread that launches."""
         for rows in self.chain:
             self._give(cause, self._share(rows) & told[rows] & ~np.bool_(unless), rows)
 

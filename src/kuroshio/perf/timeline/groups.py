@@ -34,8 +34,8 @@ READ_BACK = re.compile(
 )
 COPYING = re.compile(r"aten::(?:to|_to_copy|copy_|cpu|cuda)$")
 READING = re.compile(
-    r"data_?loader|data_?load(?:ing)?\b|load_?(?:batch|data)|(?:next|fetch|read|get)_?batch"
-    r"|wait_?for_?batch|prefetch|\bread(?:ing)?\b|\binflate\b",
+    r"data_?loader|data_?load(?:ing)?\b|(?<![a-z])load_?(?:batch|data)|wait_?for_?batch"
+    r"|(?<![a-z])(?:next|fetch|read|get)_?batch|prefetch|\bread(?:ing)?\b|\binflate\b|^fetch$",
     re.IGNORECASE,
 )
 TRACING = re.compile(r"Activity Buffer Request|Buffer Flush|Instrumentation|CUPTI|roctracer")

@@ -145,12 +145,24 @@ def waits_of(events: Events, blocking: Blocking) -> Waits | None:
 def _how(events: Events, links: Links, launches: Launches | None) -> np.ndarray:
     """(event,) int8 of _HOW; -1 of what is no wait."""
     how = np.full(len(events), -1, np.int8)
-    how[calls(events, ALLOCATION)] = _HOW.index(How.ALLOCATION)
+    how[calls(events, ALLOCATION) & _while_working(events)] = _HOW.index(How.ALLOCATION)
     how[calls(events, BLOCKING_COPY)] = _HOW.index(How.COPY)
     if launches is not None and not launches.clocks_disagree:
         how[_outlasting(events, links)] = _HOW.index(How.COPY)
     how[calls(events, SYNCHRONISING)] = _HOW.index(How.EXPLICIT)
     return how
+
+
+def _while_working(events: Events) -> np.ndarray:
+    """Which begin after the first and before the last of the devices' work.
+
+    What a program allocates before it begins costs it once, and its devices nothing.
+    """
+    work = events.on_device
+    if not work.any():
+        return np.zeros(len(events), bool)
+    first, last = events.start[work].min(), events.end[work].max()
+    return (events.start >= first) & (events.start < last)
 
 
 def _outlasting(events: Events, links: Links) -> np.ndarray:
@@ -179,12 +191,24 @@ def _causes(
         innermost = np.where((innermost < 0) & there & operator[above], above, innermost)
         back = np.where(there & reads_back[above], above, back)  # the outermost of them
         copy = np.where(there & copies[above], above, copy)
+    innermost = np.where(innermost < 0, _by_number(events, rows), innermost)
     allocates = how == _HOW.index(How.ALLOCATION)
     is_back = (back >= 0) & ~allocates
     is_copy = (copy >= 0) & ~allocates & ~is_back
     how = np.where(is_back, _HOW.index(How.READ_BACK), np.where(is_copy, _HOW.index(How.COPY), how))
     cause = np.where(is_back, back, np.where(is_copy, copy, -1))
     return how, cause, innermost
+
+
+def _by_number(events: Events, rows: np.ndarray) -> np.ndarray:
+    """Rows of the operators, on whatever thread, that have these calls' numbers; -1 of none."""
+    known = np.flatnonzero((events.kind == Kind.OPERATOR) & (events.operator >= 0))
+    if not len(known):
+        return np.full(len(rows), -1, np.int64)
+    known = known[np.argsort(events.operator[known], kind="stable")]
+    numbers = events.operator[known]
+    at = np.minimum(np.searchsorted(numbers, events.operator[rows]), len(known) - 1)
+    return np.where(numbers[at] == events.operator[rows], known[at], -1)
 
 
 def _merged(events: Events, blocking: Blocking) -> list[Wait]:
