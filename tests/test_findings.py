@@ -104,6 +104,7 @@ def test_the_most_to_save_comes_first():
 def test_what_the_tracer_may_have_done_is_said_and_not_counted():
     """Launched while the device worked, and begun long after it was free: no host was late."""
     made = Made()
+    made.launch("kernel", 0, 1100 * US)  # how soon work begins as a rule
     for number in range(40):
         at = 1 * MS + number * 1 * MS
         made.launch("kernel", at, 300 * US, begins=at + 800 * US)
