@@ -37,7 +37,7 @@ def test_every_rule_has_a_case():
         "hot_kernel",  # below: it needs counters
         "no_device_work", "data_loading", "host_late", "communication_holes", "other_holes",
         "synchronisations", "read_backs", "blocking_copies", "allocations", "tiny_kernels",
-        "exposed_copies", "exposed_communication", "few_blocks", "few_waves", "jitter",
+        "exposed_copies", "exposed_communication", "few_blocks", "beyond_registers", "jitter",
         "bottleneck",
     }  # fmt: skip
     assert {each.__name__ for each in (*rules.RULES, *rules.OF_PIPELINES)} == said
