@@ -174,13 +174,13 @@ def few_blocks(ill: bool) -> Trace:
     return made.trace(devices=H100)
 
 
-def few_waves(ill: bool) -> Trace:
-    """Blocks of two warps that take nearly all shared memory, or little of it."""
+def beyond_registers(ill: bool) -> Trace:
+    """Threads have memory of their own, or none."""
     made, at = Made(), 1 * MS
     for _ in range(60):
         made.launch(
-            "kernel", at, 100 * US, grid=WIDE, block=(64, 1, 1), registers=40,
-            shared=200_000 if ill else 2_000,
+            "kernel", at, 100 * US, grid=WIDE, block=BLOCK, registers=255,
+            scratch=128 if ill else 0,
         )  # fmt: skip
         at += 50 * US
     return made.trace(devices=H100)
@@ -265,7 +265,7 @@ CASES: dict[str, Maker] = {
     "communication": communication,
     "communication-holes": communication_holes,
     "few-blocks": few_blocks,
-    "few-waves": few_waves,
+    "beyond-registers": beyond_registers,
     "jitter": jitter,
     "no-device-work": no_device_work,
     "pipeline-reading": pipeline_reading,

@@ -37,7 +37,7 @@ def test_every_rule_has_a_case():
         "hot_kernel",  # below: it needs counters
         "no_device_work", "data_loading", "host_late", "communication_holes", "other_holes",
         "synchronisations", "read_backs", "blocking_copies", "allocations", "tiny_kernels",
-        "exposed_copies", "exposed_communication", "few_blocks", "few_waves", "jitter",
+        "exposed_copies", "exposed_communication", "few_blocks", "beyond_registers", "jitter",
         "bottleneck",
     }  # fmt: skip
     assert {each.__name__ for each in (*rules.RULES, *rules.OF_PIPELINES)} == said
@@ -104,6 +104,7 @@ def test_the_most_to_save_comes_first():
 def test_what_the_tracer_may_have_done_is_said_and_not_counted():
     """Launched while the device worked, and begun long after it was free: no host was late."""
     made = Made()
+    made.launch("kernel", 0, 1100 * US)  # how soon work begins as a rule
     for number in range(40):
         at = 1 * MS + number * 1 * MS
         made.launch("kernel", at, 300 * US, begins=at + 800 * US)

@@ -6,6 +6,7 @@ from ..roofline import BANDWIDTH_BOUND, COMPUTE_BOUND, Judgement
 from ..timeline.kernels import Kernel
 from . import figures
 from .finding import Finding
+from .occupied import waves
 from .seen import Seen
 
 # Nearly a third of all kernels' time: work on one kernel is long, and twice as fast saves a sixth.
@@ -78,7 +79,8 @@ def _finding(seen: Seen, kernel: Kernel, judged: Judgement) -> Finding | None:
         title=title,
         summary=(
             f"{figures.named(kernel.short)} takes {figures.share(kernel.share, 1)} of the kernels' "
-            f"time; it is {judged.kind}, at {100 * judged.of_roof:.0f}% of {judged.roof}{moved}."
+            f"time; it is {judged.kind}, at {100 * judged.of_roof:.0f}% of {judged.roof}{moved}"
+            f"{waves(seen, kernel)}."
         ),
         verify=verify,
         directions=directions,

@@ -1,4 +1,4 @@
-"""Kernels that leave most of the device empty: too few blocks, or too few waves."""
+"""What kernels take of a device: too few blocks to fill it, more memory than registers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from .seen import Seen
 
 # Kernels that make up a fifth of all kernels' time: below, even twice as fast saves a tenth.
 _HOT = 0.2
-# Library kernels that are tuned run with a quarter of the waves a device holds, or with an eighth;
-# fewer cannot hide the latency of memory.
-_FEW_WAVES = 1 / 8
 
 
 def few_blocks(seen: Seen) -> Finding | None:
@@ -72,58 +69,69 @@ def few_blocks(seen: Seen) -> Finding | None:
     )
 
 
-def few_waves(seen: Seen) -> Finding | None:
-    """Hot kernels of which so few waves fit that memory's latency cannot be hidden."""
-    kernels = seen.analysis.kernels
-    if kernels is None or seen.analysis.work is None:
+def beyond_registers(seen: Seen) -> Finding | None:
+    """Hot kernels whose threads have memory beyond registers: spilled ones, as a rule."""
+    kernels, events = seen.analysis.kernels, seen.analysis.trace.events
+    if kernels is None or not events.tell("scratch"):
         return None
     for kernel in kernels.kernels:
         if kernel.share < _HOT:
             return None
-        if not kernel.communication and (found := _waves(seen, kernel)):
-            return found
+        rows = seen.named(kernel)
+        scratch = int(events.scratch[rows].min())
+        if scratch > 0 and not kernel.communication:
+            return _spilling(seen, kernel, rows, scratch)
     return None
 
 
-def _waves(seen: Seen, kernel: Kernel) -> Finding | None:
-    models = {each.architecture for each in seen.analysis.trace.devices.values()}
-    model = short_name(models.pop() or "") if len(models) == 1 else ""
-    if model not in ARCHITECTURES or kernel.registers is None or kernel.block is None:
-        return None
-    limits = limits_of(model)
-    block = int(np.prod(kernel.block))
-    takes = Takes(registers=kernel.registers, shared_bytes=max(0, kernel.shared or 0))
-    got = row(limits, takes, block)
-    most = limits.max_waves
-    if got.got.waves >= _FEW_WAVES * most:
-        return None
-    unit = "waves" if is_amd(limits) else "warps"
-    rows = seen.named(kernel)
+def _spilling(seen: Seen, kernel: Kernel, rows: np.ndarray, scratch: int) -> Finding:
     return Finding(
-        key="few-waves",
-        title="A hot kernel leaves the device few waves",
+        key="beyond-registers",
+        title="A hot kernel needs memory beyond its registers",
         summary=(
             f"{figures.named(kernel.short)}, {figures.share(kernel.share, 1)} of the kernels' "
-            f"time, takes {kernel.registers} registers a thread in blocks of {block} threads: "
-            f"{got.got.waves} of {most} {unit} fit on a multiprocessor ({got.why})."
+            f"time, takes {scratch:,} bytes of memory a thread{waves(seen, kernel)}."
         ),
         verify=(
-            "Counters: whether it waits for memory, or arithmetic keeps it busy all the same",
-            "kuroshio perf occupancy, for other block sizes",
+            "Whether registers are spilled, or it has arrays of its own: kuroshio perf occupancy "
+            "on the compiled file",
+            "Counters: how many bytes of that memory it moves",
         ),
         directions=(
-            "Another tile or block size",
-            "Fewer live values: split the kernel, bound its registers",
-            "The library's kernel for this shape",
+            "Fewer live values: a smaller tile, or two kernels",
+            "Other launch bounds, so that the compiler may take more registers",
+            "Indices known to the compiler, so that arrays live in registers",
         ),
         saves=None,
         of=seen.span,
-        how="not to be computed: what more waves would give, only a measurement tells",
+        how="not to be computed: what that memory costs, only counters tell",
         places=seen.runs(rows, [kernel.short] * len(rows)),
         places_in_all=len(rows),
         names=(kernel.short,),
-        cannot_tell=("Whether more waves would make it faster",),
-        figures={"waves": got.got.waves, "of": most, "registers": kernel.registers},
+        cannot_tell=("Whether it is moved often, and stays in a cache",),
+        figures={"bytes_a_thread": scratch, "registers": kernel.registers},
+    )
+
+
+def waves(seen: Seen, kernel: Kernel) -> str:
+    """How many of a kernel's waves fit on a multiprocessor, to be added to a sentence.
+
+    Nothing where the trace does not tell what a launch takes, or the rules are not known.
+    """
+    models = {each.architecture for each in seen.analysis.trace.devices.values()}
+    model = short_name(models.pop() or "") if len(models) == 1 else ""
+    if model not in ARCHITECTURES or kernel.registers is None or kernel.block is None:
+        return ""
+    limits = limits_of(model)
+    takes = Takes(registers=kernel.registers, shared_bytes=max(0, kernel.shared or 0))
+    block = int(np.prod(kernel.block))
+    if not 0 < block <= limits.max_threads_per_block:
+        return ""
+    got = row(limits, takes, block)
+    unit = "waves" if is_amd(limits) else "warps"
+    return (
+        f"; with {kernel.registers} registers a thread and blocks of {block} threads "
+        f"{got.got.waves} of {limits.max_waves} {unit} fit on a multiprocessor"
     )
 
 

@@ -15,7 +15,7 @@ from .hot import hot_kernel
 from .idle import communication_holes, data_loading, host_late, other_holes
 from .jitter import jitter
 from .nothing import no_device_work
-from .occupied import few_blocks, few_waves
+from .occupied import beyond_registers, few_blocks
 from .pipeline import bottleneck
 from .seen import Seen
 from .tiny import tiny_kernels
@@ -25,7 +25,7 @@ Rule = Callable[[Seen], Finding | None]
 RULES: tuple[Rule, ...] = (
     no_device_work, data_loading, host_late, communication_holes, other_holes, synchronisations,
     read_backs, blocking_copies, allocations, tiny_kernels, exposed_copies, exposed_communication,
-    hot_kernel, few_blocks, few_waves, jitter,
+    hot_kernel, few_blocks, beyond_registers, jitter,
 )  # fmt: skip
 # A pipeline says itself what each of its stages is for: nothing is to be guessed from holes.
 OF_PIPELINES: tuple[Rule, ...] = (no_device_work, bottleneck)
