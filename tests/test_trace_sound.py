@@ -15,8 +15,8 @@ def test_events_without_sound_times_go_and_the_rest_is_in_order():
     found, notes = sound(events)
     assert list(zip(found.start, found.end, strict=True)) == [(5, 9), (5, 8), (9, 9)]
     assert len(notes) == 2
-    assert notes[0].startswith("1 events that end before they start")
-    assert notes[1].startswith("when 2 events were")
+    assert notes[0].startswith("Of 1 events the end is before")
+    assert notes[1].startswith("Of 2 events the times")
     assert sound(found)[1] == ()
 
 

@@ -23,6 +23,7 @@ from .csv_file import Sheet, header_in, header_of, sheet
 from .events import ABSENT, Column, Events, Kind, joined
 from .rocm import (
     NO_COPIES,
+    NO_KERNELS,
     NO_LAUNCHES,
     between,
     blocks,
@@ -118,13 +119,13 @@ def _instead(path: Path) -> str:
 
 def _lacks(kinds: set[str], events: Events) -> Iterator[str]:
     if "kernels" not in kinds:
-        yield "which kernels ran: kernels were not traced (rocprofv3 --kernel-trace traces them)"
+        yield NO_KERNELS
     elif not (events.of_kind(Kind.CALL) & (events.correlation != ABSENT)).any():
         yield NO_LAUNCHES
     if "copies" not in kinds:
         yield NO_COPIES
     else:
-        yield "how many bytes a copy moved: this CSV has none (rocprofv3's JSON and rocpd do)"
+        yield "How many bytes a copy moved is not in this CSV (rocprofv3's JSON and rocpd tell it)"
 
 
 @dataclass
@@ -175,7 +176,7 @@ def _process(files: Sequence[tuple[str | None, Path]]) -> _Process:
         table = sheet(file, _WHOLE, _WITHOUT)
         if table.cut:
             found.notes.append(
-                f"what came after the last whole line of {file.name}, which is cut off"
+                f"{file.name} is cut off: what came after its last whole line is missing"
             )
         if kind_of(table.header) != kind:  # cut off in its first line
             continue
@@ -188,7 +189,8 @@ def _process(files: Sequence[tuple[str | None, Path]]) -> _Process:
         # Their work cannot be told apart, since kernels and copies do not name their process.
         if any((part.correlation != ABSENT).any() for part in on_device):
             found.notes.append(
-                "which call began which work: files of several processes have one name"
+                "Files of several processes have one name, so that it is not told which call "
+                "began which work"
             )
         nothing = [replace(part, correlation=np.full(len(part), ABSENT)) for part in on_device]
         apart = joined(on_host)

@@ -20,6 +20,7 @@ from .events import ABSENT, Events, Kind, joined
 from .json_stream import Elements
 from .rocm import (
     NO_COPIES,
+    NO_KERNELS,
     NO_LAUNCHES,
     between,
     blocks,
@@ -108,7 +109,7 @@ def read(path: Path) -> Trace:
     devices = {key: each for process in processes for key, each in process.devices().items()}
     lacks = [*_lacks(events), *notes]
     if stream.odd:
-        lacks.append(f"what {stream.odd:,} records say, which are not as rocprofv3 writes them")
+        lacks.append(f"{stream.odd:,} records are not as rocprofv3 writes them; they are left out")
     return Trace(
         path, FORM, events, devices=described(events, devices), cannot_tell=tuple(lacks),
         facts={key: value for process in processes for key, value in process.facts().items()},
@@ -117,7 +118,7 @@ def read(path: Path) -> Trace:
 
 def _lacks(events: Events) -> Iterator[str]:
     if not events.of_kind(Kind.KERNEL).any():
-        yield "which kernels ran: kernels were not traced (rocprofv3 --kernel-trace traces them)"
+        yield NO_KERNELS
     elif not (events.of_kind(Kind.CALL) & (events.correlation != ABSENT)).any():
         yield NO_LAUNCHES
     if not events.of_kind(Kind.COPY).any():

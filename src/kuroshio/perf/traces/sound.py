@@ -20,9 +20,9 @@ def sound(events: Events) -> tuple[Events, tuple[str, ...]]:
     backwards = ~timeless & (events.end < events.start)
     notes = []
     if number := int(backwards.sum()):
-        notes.append(f"{number:,} events that end before they start; they are left out")
+        notes.append(f"Of {number:,} events the end is before the start; they are left out")
     if number := int(timeless.sum()):
-        notes.append(f"when {number:,} events were, which have no times; they are left out")
+        notes.append(f"Of {number:,} events the times were not recorded; they are left out")
     if notes:
         events = events[~(backwards | timeless)]
     return events.in_order(), tuple(notes)
