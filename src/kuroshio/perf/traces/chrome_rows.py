@@ -284,4 +284,8 @@ def _longer(column: Column, number: int) -> Column:
     return Column(np.concatenate([column.codes, filling]), column.values)
 
 
-_GROUPS = {int(kind): 0 if kind <= Kind.SET else 2 if kind in _OPERATORS else 1 for kind in Kind}
+_GROUPS = [
+    0 if kind <= Kind.SET else 2 if kind in _OPERATORS else 1
+    for _ in chrome_kinds.FORMS
+    for kind in range(chrome_kinds.A_FORM)
+]
