@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,6 @@ import numpy as np
 from ...errors import Refusal
 from .events import ABSENT, Events, Kind, joined
 from .rocm import (
-    NO_COPIES,
-    NO_KERNELS,
-    NO_LAUNCHES,
     between,
     blocks,
     call_kind,
@@ -34,6 +31,7 @@ from .rocm import (
     directions,
     kernel_kinds,
     kernel_name,
+    lacks,
     no_zeros,
 )
 from .sound import as_texts, fitting, named, sound, together
@@ -79,18 +77,9 @@ def read(path: Path) -> Trace:
         devices=described(events, devices),
         rank=rank,
         ranks=ranks,
-        cannot_tell=(*_lacks(events), *notes),
+        cannot_tell=(*lacks(events), *notes),
         facts=facts,
     )
-
-
-def _lacks(events: Events) -> Iterator[str]:
-    if not events.of_kind(Kind.KERNEL).any():
-        yield NO_KERNELS
-    elif not (events.of_kind(Kind.CALL) & (events.correlation != ABSENT)).any():
-        yield NO_LAUNCHES
-    if not events.of_kind(Kind.COPY).any():
-        yield NO_COPIES
 
 
 def _suffixes(tables: frozenset[str]) -> list[str]:
