@@ -60,6 +60,20 @@ class Intervals:
         ends = np.concatenate([self.starts, [edge.max]])
         return Intervals(starts, ends)
 
+    def before(self, moments: np.ndarray) -> np.ndarray:
+        """How much of them lies before each moment, ns."""
+        if not len(self):
+            return np.zeros(len(moments), np.int64)
+        lengths = np.concatenate([[0], np.cumsum(self.ends - self.starts)])
+        begun = np.searchsorted(self.starts, moments, side="right")
+        last = np.maximum(begun - 1, 0)
+        beyond = np.maximum(self.ends[last] - moments, 0)
+        return lengths[begun] - np.where(begun > 0, beyond, 0)
+
+    def within(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """How much of them lies in each of these intervals, ns."""
+        return self.before(ends) - self.before(starts)
+
     def holes(self) -> Intervals:
         """What lies between them."""
         return Intervals(self.ends[:-1], self.starts[1:])

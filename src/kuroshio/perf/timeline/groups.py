@@ -1,0 +1,88 @@
+"""Which events are what, by the names that runtimes, frameworks and people give them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ..traces.events import Events, Kind
+from .intervals import Intervals, union
+
+COMMUNICATION = re.compile(r"nccl|rccl|msccl|oneccl", re.IGNORECASE)
+# On the host: also other libraries, and what a program waits for.
+COLLECTIVE = re.compile(
+    r"nccl|rccl|msccl|oneccl|gloo|c10d|all_?reduce|all_?gather|all_?to_?all|reduce_?scatter"
+    r"|\bbarrier\b|\bMPI_",
+    re.IGNORECASE,
+)
+LAUNCH = re.compile(r"(?:cuda|cu|hip)\w*Launch(?!HostFunc)")
+SYNCHRONISING = re.compile(r"(?:cuda|cu|hip)(?:Device|Ctx|Stream|Event|Thread)Synchronize")
+# Those whose name ends in Async belong to a stream and wait for nothing.
+ALLOCATION = re.compile(
+    r"(?:cuda|hip)(?:Malloc|ExtMalloc|HostMalloc|MallocHost|MallocManaged|MallocPitch|Free"
+    r"|FreeHost|HostFree|HostAlloc|HostRegister|HostUnregister)(?:WithFlags)?(?:_v\d+)?$"
+    r"|cuMem(?:Alloc|Free|AllocHost|FreeHost|HostAlloc|AllocManaged|AllocPitch)(?:_v\d+)*$"
+)
+BLOCKING_COPY = re.compile(
+    r"(?:cuda|hip)Mem(?:cpy|cpy2D|cpy3D|cpyToSymbol|cpyFromSymbol|cpyPeer|cpyHtoD|cpyDtoH|cpyDtoD"
+    r"|cpyWithStream)(?:_v\d+)?$|cuMemcpy(?:HtoD|DtoH|DtoD|Peer)?(?:_v\d+)*$"
+)
+READ_BACK = re.compile(
+    r"aten::(?:item|_local_scalar_dense|is_nonzero|nonzero|equal|masked_select|unique\w*|_unique2"
+    r"|bincount)$"
+)
+COPYING = re.compile(r"aten::(?:to|_to_copy|copy_|cpu|cuda)$")
+READING = re.compile(
+    r"data_?loader|data_?load(?:ing)?\b|(?<![a-z])load_?(?:batch|data)|wait_?for_?batch"
+    r"|(?<![a-z])(?:next|fetch|read|get)_?batch|prefetch|\bread(?:ing)?\b|\binflate\b|^fetch$",
+    re.IGNORECASE,
+)
+TRACING = re.compile(r"Activity Buffer Request|Buffer Flush|Instrumentation|CUPTI|roctracer")
+
+
+def named(events: Events, pattern: re.Pattern[str], *, whole: bool = False) -> np.ndarray:
+    """Which events have a name with the pattern, or that begins with it."""
+    found = pattern.match if whole else pattern.search
+    told = np.fromiter((bool(found(name)) for name in events.names), bool, len(events.names))
+    return told[events.name] if len(events.names) else np.zeros(len(events), bool)
+
+
+def calls(events: Events, pattern: re.Pattern[str]) -> np.ndarray:
+    """Which are calls whose name begins so."""
+    return (events.kind == Kind.CALL) & named(events, pattern, whole=True)
+
+
+def on_host(events: Events) -> np.ndarray:
+    """Which say what a thread was doing; ranges that a profiler copied to a device do not."""
+    host = events.of_kind(Kind.CALL, Kind.OPERATOR, Kind.ANNOTATION, Kind.STAGE)
+    return host & (events.device < 0)
+
+
+def reading(events: Events) -> np.ndarray:
+    """Which load data on the host: operators, annotations and stages that are called so."""
+    kinds = events.of_kind(Kind.OPERATOR, Kind.ANNOTATION, Kind.STAGE) & (events.device < 0)
+    return kinds & named(events, READING)
+
+
+def communicating(events: Events) -> np.ndarray:
+    """Which are kernels of a communication library."""
+    return (events.kind == Kind.KERNEL) & named(events, COMMUNICATION)
+
+
+def computing(events: Events) -> np.ndarray:
+    """Which are kernels that are no communication."""
+    return (events.kind == Kind.KERNEL) & ~named(events, COMMUNICATION)
+
+
+def devices(events: Events) -> list[int]:
+    """Numbers of devices that worked, ABSENT for one that is not told."""
+    number = events.device[events.on_device]
+    # Neighbours are mostly of one device: sorting them all would take a tenth of a second.
+    differs = np.append(True, number[1:] != number[:-1])[: len(number)]
+    return np.unique(number[differs]).tolist()
+
+
+def during(events: Events, rows: np.ndarray) -> Intervals:
+    """Moments at which any of these events, a mask or their numbers, was under way."""
+    return union(events.start[rows], events.end[rows])
