@@ -146,7 +146,7 @@ def opened(path: Path, advice: str) -> Iterator[Database]:
     try:
         connection = _connected(path)
         yield Database(path, connection)
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, UnicodeDecodeError) as problem:  # the second of an error's own text
         if "locked" in str(problem) or "busy" in str(problem):
             raise Refusal(
                 f"{path} is locked: another program is writing it. Wait until the profiler has "
