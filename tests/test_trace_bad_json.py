@@ -125,14 +125,14 @@ def changed(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        (changed(dur=-5), "end before they start"),
-        (changed(ts=...), "no times"),
-        (changed(dur=...), "no times"),
-        (changed(ts=None), "no times"),
-        (changed(ts="soon"), "no times"),
-        (changed(ts=1e300), "no times"),
-        (changed(dur=1e15), "no times"),
-        (changed(ph="B"), "no complete ones"),
+        (changed(dur=-5), "end is before the start"),
+        (changed(ts=...), "times were not recorded"),
+        (changed(dur=...), "times were not recorded"),
+        (changed(ts=None), "times were not recorded"),
+        (changed(ts="soon"), "times were not recorded"),
+        (changed(ts=1e300), "times were not recorded"),
+        (changed(dur=1e15), "times were not recorded"),
+        (changed(ph="B"), "no length"),
         (changed(cat="python_function"), "Python functions"),
         (changed(cat="my_tool"), "my_tool"),
         (changed(cat=...), "none"),
@@ -197,7 +197,7 @@ def test_columns_are_not_endless(tmp_path):
     assert len(trace.events) == 500
     assert len(trace.events.others) <= chrome_columns.MOST_COLUMNS
     assert trace.events.others["shared"].values == ("yes",)
-    assert any("further arguments" in each for each in trace.cannot_tell)
+    assert any("more kinds of arguments" in each for each in trace.cannot_tell)
 
 
 def test_copies_and_sets_that_are_kernels(tmp_path):
