@@ -73,8 +73,8 @@ def test_what_was_not_traced_is_said(folder):
     only = Process(4000, kernels=(Kernel("k", 10, 20, call=0),))
     write_rocpd(folder / "results.db", (only,), "3.0")
     trace = rocpd.read(folder / "results.db")
-    assert any("no calls of the runtime" in each for each in trace.cannot_tell)
-    assert any("whether anything was copied" in each for each in trace.cannot_tell)
+    assert any("No calls of the runtime" in each for each in trace.cannot_tell)
+    assert any("No copies were traced" in each for each in trace.cannot_tell)
     assert trace.events.correlation.tolist() == [ABSENT]
 
 
@@ -98,8 +98,8 @@ def test_events_without_a_sound_time_are_left_out_and_counted(folder):
     write_rocpd(folder / "results.db", (Process(4000, kernels=kernels),), "3.0")
     trace = rocpd.read(folder / "results.db")
     assert [trace.events.named(row) for row in range(len(trace.events))] == ["sound"]
-    assert "1 events that end before they start; they are left out" in trace.cannot_tell
-    assert any("when 1 events were" in each for each in trace.cannot_tell)
+    assert "Of 1 events the end is before the start; they are left out" in trace.cannot_tell
+    assert any("Of 1 events the times were not" in each for each in trace.cannot_tell)
 
 
 @pytest.mark.parametrize("layout", ["4.0"])
@@ -111,7 +111,7 @@ def test_a_time_that_is_missing_from_its_table_is_no_time(folder, layout):
         database.commit()
     trace = rocpd.read(path)
     assert not (trace.events.kind == Kind.KERNEL).any()
-    assert any("when 1 events were" in each for each in trace.cannot_tell)
+    assert any("Of 1 events the times were not" in each for each in trace.cannot_tell)
 
 
 def test_names_that_are_not_utf8_are_shown_as_well_as_can_be(folder):

@@ -72,8 +72,8 @@ class _Rocpd:
                 {}
                 if layout == "3.0"
                 else {
-                    "rocpd_track": f"{_ID}, nid INTEGER, pid INTEGER, tid INTEGER, agent_id INTEGER, "
-                    "queue_id INTEGER, stream_id INTEGER"
+                    "rocpd_track": f"{_ID}, nid INTEGER, pid INTEGER, tid INTEGER, "
+                    "agent_id INTEGER, queue_id INTEGER, stream_id INTEGER"
                 }
             ),
             **({"rocpd_timestamp": f"{_ID}, value BIGINT"} if layout == "4.0" else {}),

@@ -37,7 +37,9 @@ def text(analysis: Analysis, width: int) -> str:
         parts.append(_pipeline(analysis.pipeline))
     if analysis.holes is not None and len(analysis.holes):
         parts += _holes(analysis)
-    parts += [f"Note: {limit}." for limit in analysis.limits]
+    for limit in analysis.limits:
+        unseen = limit in analysis.trace.cannot_tell
+        parts.append(f"{'The trace does not show' if unseen else 'Note'}: {printable(limit)}.")
     return "\n\n".join(parts)
 
 
@@ -72,10 +74,8 @@ def _device(analysis: Analysis, work: Work, width: int) -> str:
         ("copies", work.copying_covered, work.copying),
     ):
         if whole:
-            lines.append(
-                f"Of {what}, {time(covered)} of {time(whole)} ({share(covered, whole)}) overlap "
-                "with compute."
-            )
+            of_it = f"{time(covered)} of {time(whole)}" if covered else f"none of {time(whole)}"
+            lines.append(f"Of {what}, {of_it} ({share(covered, whole)}) overlap with compute.")
     return "\n".join(lines)
 
 
@@ -171,12 +171,12 @@ def _holes(analysis: Analysis) -> list[str]:
              share(brief.time, idle)]
         )  # fmt: skip
     start = {work.device: work.start for work in analysis.devices}
-    longest = [["longest holes", "at", "for", "", ""]]
+    longest = [["longest holes", "cause", "what went on", "at", "for"]]
     for hole in holes.longest(_LONGEST_HOLES):
         who = printable(hole.who or "")
         longest.append(
-            [f"device {hole.device}", time(hole.start - start[hole.device]), time(hole.duration),
-             str(hole.cause), who if len(who) <= _NAME else f"{who[: _NAME - 3]}..."]
+            [f"device {hole.device}", str(hole.cause),
+             who if len(who) <= _NAME else f"{who[: _NAME - 3]}...",
+             time(hole.start - start[hole.device]), time(hole.duration)]
         )  # fmt: skip
-    aligned = columns([[*row[:1], *row[3:], *row[1:3]] for row in longest], left=3)
-    return [columns(rows, left=1), aligned]
+    return [columns(rows, left=1), columns(longest, left=3)]

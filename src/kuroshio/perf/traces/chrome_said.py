@@ -64,22 +64,21 @@ def _of_times(events: Events) -> Iterator[str]:
 
 
 def _of_device(events: Events) -> Iterator[str]:
-    work = events[events.on_device]
-    if not len(work):
+    work = events.on_device
+    if not work.any():
         return
-    calls = events.correlation[events.of_kind(Kind.CALL)]
-    if not (calls != ABSENT).any():
+    if not (events.correlation[events.kind == Kind.CALL] != ABSENT).any():
         yield "which calls began the device's work, and when: no call that did was recorded"
-    copies = work.kind == Kind.COPY
-    if number := int((copies & (work.bytes == ABSENT)).sum()):
+    copies = events.kind == Kind.COPY
+    if number := int((copies & (events.bytes == ABSENT)).sum()):
         yield f"how many bytes {number:,} of {int(copies.sum()):,} copies moved"
-    kernels = work[work.kind == Kind.KERNEL]
-    if not len(kernels):
+    kernels = events.kind == Kind.KERNEL
+    if not kernels.any():
         return
     untold = [
         what
-        for column, what in (("grid", "grids and blocks"), ("registers", "registers"))
-        if not kernels.tell(column)
+        for column, what in ((events.grid, "grids and blocks"), (events.registers, "registers"))
+        if not (column[kernels] != ABSENT).any()
     ]
     if untold:
         yield f"{' and '.join(untold)} of kernels: not recorded"

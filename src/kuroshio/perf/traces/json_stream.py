@@ -71,6 +71,14 @@ class Elements(Generic[T]):
             self._damaged("something comes after its end")
 
     def _object(self) -> Iterator[list[T]]:
+        for key in self._keys():
+            if self._next() == b"[" and key in self._large:
+                yield from self._array(bare=False)
+            else:
+                self.metadata[key] = self._value()
+
+    def _keys(self) -> Iterator[str]:
+        """An object's names; who takes one has to read its value."""
         self._drop(1)
         if self._next() == b"}":
             self._drop(1)
@@ -82,10 +90,7 @@ class Elements(Generic[T]):
             if self._next() != b":":
                 self._damaged("a name has no value")
             self._drop(1)
-            if self._next() == b"[" and key in self._large:
-                yield from self._array(bare=False)
-            else:
-                self.metadata[key] = self._value()
+            yield key
             after = self._next()
             if after not in (b",", b"}"):
                 self._damaged("values are not parted by commas")

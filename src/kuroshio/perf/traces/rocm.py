@@ -19,11 +19,12 @@ _DIRECTIONS = {
     "DEVICE_TO_DEVICE": Direction.ON_DEVICE,
     "HOST_TO_HOST": Direction.ON_HOST,
 }
+NO_KERNELS = "No kernels were traced, or there were none (rocprofv3 --kernel-trace traces them)"
 NO_LAUNCHES = (
-    "which call launched a kernel, and when: no calls of the runtime were traced (rocprofv3 "
-    "--hip-trace traces them)"
+    "No calls of the runtime were traced, so it is not told which one launched a kernel, and when "
+    "(rocprofv3 --hip-trace traces them)"
 )
-NO_COPIES = "whether anything was copied: copies were not traced, or there were none"
+NO_COPIES = "No copies were traced, or there were none (rocprofv3 --memory-copy-trace traces them)"
 
 
 def kernel_name(name: str) -> str:

@@ -23,6 +23,7 @@ from ...errors import Refusal
 from .events import ABSENT, Events, Kind, joined
 from .rocm import (
     NO_COPIES,
+    NO_KERNELS,
     NO_LAUNCHES,
     between,
     blocks,
@@ -34,8 +35,8 @@ from .rocm import (
     kernel_name,
     no_zeros,
 )
-from .sound import fitting, sound, together
-from .sqlite_file import MAGIC, Database, as_texts, named, opened, tables_of
+from .sound import as_texts, fitting, named, sound, together
+from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
 
 FORM = "rocpd SQLite"
@@ -76,7 +77,7 @@ def read(path: Path) -> Trace:
 
 def _lacks(events: Events) -> Iterator[str]:
     if not events.of_kind(Kind.KERNEL).any():
-        yield "which kernels ran: kernels were not traced, or there were none"
+        yield NO_KERNELS
     elif not (events.of_kind(Kind.CALL) & (events.correlation != ABSENT)).any():
         yield NO_LAUNCHES
     if not events.of_kind(Kind.COPY).any():

@@ -72,13 +72,16 @@ def read(path: Path) -> Trace:
 
 def _lacks(table: Sheet) -> Iterator[str]:
     if _DISPATCHED in table.integers:
-        yield "how long a launch took: only when a kernel was dispatched is recorded"
+        yield "When a kernel was dispatched is recorded, and not how long that took"
     else:
-        yield "which call launched a kernel, and when (rocprof --hip-trace writes that as JSON)"
-    yield "whether anything was copied: this CSV has kernels alone"
-    yield "the shape of grids and blocks: only their sizes are recorded"
+        yield (
+            "Which call launched a kernel, and when, is not in this CSV (rocprof --hip-trace "
+            "writes it as JSON)"
+        )
+    yield "Copies are not in this CSV, only kernels are"
+    yield "Of grids and blocks the sizes are recorded, and not the shapes"
     if table.cut:
-        yield "what came after the last whole line: the file is cut off"
+        yield "The file is cut off: what came after its last whole line is missing"
 
 
 def _events(table: Sheet, name: Column, start: np.ndarray, end: np.ndarray) -> Events:

@@ -1,13 +1,13 @@
-"""What every reader of a table does last: events without a sound time go, and processes part."""
+"""What readers of tables share: names by number, and events that are sound and numbered apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from .events import ABSENT, Events, joined
+from .events import ABSENT, Column, Events, joined
 
 MOST_EVENTS = 30_000_000  # that a table is made of: some 10 GB
 
@@ -20,9 +20,9 @@ def sound(events: Events) -> tuple[Events, tuple[str, ...]]:
     backwards = ~timeless & (events.end < events.start)
     notes = []
     if number := int(backwards.sum()):
-        notes.append(f"{number:,} events that end before they start; they are left out")
+        notes.append(f"Of {number:,} events the end is before the start; they are left out")
     if number := int(timeless.sum()):
-        notes.append(f"when {number:,} events were, which have no times; they are left out")
+        notes.append(f"Of {number:,} events the times were not recorded; they are left out")
     if notes:
         events = events[~(backwards | timeless)]
     return events.in_order(), tuple(notes)
@@ -46,3 +46,18 @@ def fitting(numbers: np.ndarray, kind: type = np.int32) -> np.ndarray:
     limits = np.iinfo(kind)
     fits = (numbers >= limits.min) & (numbers <= limits.max)
     return np.where(fits, numbers, ABSENT).astype(kind)
+
+
+def named(
+    keys: np.ndarray, texts: Mapping[int, str], unknown: str = "unnamed"
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names, and for each key the number of its name among them."""
+    found, codes = np.unique(keys, return_inverse=True)
+    return tuple(texts.get(key, unknown) for key in found.tolist()), codes.astype(np.int32)
+
+
+def as_texts(numbers: np.ndarray) -> Column:
+    """Whole numbers as an attribute that only one format knows."""
+    found, codes = np.unique(numbers, return_inverse=True)
+    codes = np.where(numbers == ABSENT, ABSENT, codes)
+    return Column(codes.astype(np.int32), tuple(map(str, found.tolist())))
