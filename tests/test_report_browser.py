@@ -173,15 +173,17 @@ def test_what_is_under_the_mouse_is_told(show):
     shown = show(trace)
     shown.do("byId('canvas').scrollIntoView({block: 'center', behavior: 'instant'})")
     found = shown.do(
-        "(() => { const row = SHOWS.rows.find(r => !r.label && r.start.length > 3);"
-        "const b = byId('canvas').getBoundingClientRect();"
-        "return [b.x + toX((row.start[0] + row.end[0]) / 2), b.y + row.y + 5]; })()"
+        "(() => { const b = byId('canvas').getBoundingClientRect();"
+        "for (const row of SHOWS.rows.filter(r => !r.label && r.device === 0)) {"
+        "const at = [...row.name].findIndex(n => SHOWS.data.names[n].includes('<img'));"
+        "if (at >= 0) return [b.x + toX((row.start[at] + row.end[at]) / 2), b.y + row.y + 5]; }"
+        "})()"
     )
     shown.mouse("mouseMoved", *found)
     shown.frame()
     tip = shown.do("[byId('tip').hidden, byId('tip').textContent, byId('tip').children.length]")
     assert tip[0] is False
-    assert "DataLoader" in tip[1]
+    assert "<img src=x onerror=" in tip[1]
     assert tip[2] == 0
 
 
