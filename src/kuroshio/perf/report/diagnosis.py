@@ -107,7 +107,7 @@ def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ..
     said = []
     for number, each in enumerate(analyses):
         whose = f"{trace_name(each, number).capitalize()}: " if len(analyses) > 1 else ""
-        said += [f"{whose}{limit}" for limit in each.limits]
+        said += [f"{whose}{limit}" if whose else _begun(limit) for limit in each.limits]
         own = each.holes.by_cause.get(Cause.TRACER) if each.holes else None
         if own:
             said.append(
@@ -117,3 +117,8 @@ def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ..
     if ranks:
         said += ranks.limits
     return tuple(dict.fromkeys(said))
+
+
+def _begun(limit: str) -> str:
+    """As a sentence begins."""
+    return limit[:1].upper() + limit[1:]

@@ -85,9 +85,8 @@ def _stages(diagnosis: Diagnosis) -> Iterator[str]:
         if steps.source == Source.WHOLE and len(diagnosis.analyses) == 1:
             name = "whole recording"
         yield parts.stages(steps, name)
-        yield parts.paragraph(
-            f"{figures.count(len(steps.steps), 'step')}, from {steps.source}.", "note"
-        )
+        count = "" if steps.source == Source.WHOLE else figures.count(len(steps.steps), "step")
+        yield parts.paragraph(f"{f'{count}, from ' if count else 'Of '}{steps.source}.", "note")
 
 
 def _timeline(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> str:
