@@ -59,7 +59,8 @@ class Pipeline:
     threads    those that work; one that says it waits is none
     on_device  whether a device computes. Then parts are moments, and `of` is total: with the
                kernel at work nothing starves it, whatever else goes on. Without one, parts are
-               threads' time, and `of` is total times threads
+               threads' time, and `of` is total times threads,
+               or more where a thread that waits for others worked beside them
     bound_by   the role with the most of it; starves: whom it keeps waiting, None of the kernel
     """
 
@@ -88,7 +89,8 @@ def pipeline_of(events: Events) -> Pipeline | None:
         parts, of = _moments(events, rows, roles, total), total
     else:
         rows = np.flatnonzero(stage)
-        parts, of = _thread_time(events, rows, roles, total * threads), total * threads
+        parts = _thread_time(events, rows, roles, total * threads)
+        of = sum(parts.values())
     bound_by = max(parts, key=lambda role: parts[role])
     return Pipeline(
         total, threads, on_device, _stages(events, rows, roles), parts, of, bound_by,

@@ -284,4 +284,8 @@ def _longer(column: Column, number: int) -> Column:
     return Column(np.concatenate([column.codes, filling]), column.values)
 
 
-_GROUPS = {int(kind): 0 if kind <= Kind.SET else 2 if kind in _OPERATORS else 1 for kind in Kind}
+_GROUPS = {
+    kind + chrome_kinds.A_FORM * form: 0 if kind <= Kind.SET else 2 if kind in _OPERATORS else 1
+    for kind in Kind
+    for form in range(len(chrome_kinds.FORMS))
+}
