@@ -15,7 +15,7 @@ from .traces.trace import Trace
 
 if TYPE_CHECKING:
     from .experiments import Record
-    from .roofline import Judgement
+    from .roofline import Judgement, Roofs
 
 Files = Sequence[str | os.PathLike[str]]
 
@@ -57,9 +57,9 @@ def diagnosis_of(
     traces = list(traces)
     if not traces:
         raise Refusal("There is no trace to diagnose. Give a profiler's file or folder.")
-    judged = _judged(ceilings, counters)  # refused before something long is read
+    judged, under = _judged(ceilings, counters)  # refused before something long is read
     records = _records(experiments)
-    return diagnosed(read_all(traces, say), judged, records)
+    return diagnosed(read_all(traces, say), judged, records, under)
 
 
 def read_all(
@@ -89,15 +89,15 @@ def read_all(
     return found
 
 
-def _judged(ceilings: Files, counters: Files) -> tuple[Judgement, ...]:
-    """Kernels that were counted, under the roofs."""
+def _judged(ceilings: Files, counters: Files) -> tuple[tuple[Judgement, ...], Roofs | None]:
+    """Kernels that were counted, and the roofs that they are under."""
     if not counters:
         if ceilings:
             raise Refusal(
                 "Ceilings alone place no kernel: a trace tells no operations and no bytes. Give "
                 "what was counted, too: --counters CSV (see kuroshio perf roofline)."
             )
-        return ()
+        return (), None
     from . import roofline_results
     from .counters.counted import merged
     from .counters.read import read as counted_in
@@ -109,7 +109,7 @@ def _judged(ceilings: Files, counters: Files) -> tuple[Judgement, ...]:
     model, found = ceilings_of([os.fspath(each) for each in ceilings], device)
     under = roofs(device or model, found)
     points = roofline_results.with_shares(roofline_results.joined([], counted, []))
-    return tuple(judge(point, under) for point in points)
+    return tuple(judge(point, under) for point in points), under
 
 
 def _records(folder: str | os.PathLike[str] | None) -> tuple[Record, ...]:

@@ -108,20 +108,23 @@ def _covered(intervals: Intervals, start: int, edges: np.ndarray) -> np.ndarray:
     return found
 
 
-def _bars(rows: Sequence[tuple[str, int]], whole: int) -> str:
-    """A row a thing, with its share as a bar; those of nothing are left out."""
+def _bars(rows: Sequence[tuple[str, int]], whole: int, long: int = _BAR) -> str:
+    """A row a thing, with its share as a bar of so many columns; those of nothing are left out."""
     lines = [
-        [name, _bar(part, whole), time(part), share(part, whole)] for name, part in rows if part
+        [name, *([_bar(part, whole, long)] if long else []), time(part), share(part, whole)]
+        for name, part in rows
+        if part
     ]
-    return columns(lines, left=2) if lines else ""
+    return columns(lines, left=2 if long else 1) if lines else ""
 
 
-def _bar(part: int, whole: int) -> str:
-    filled = round(_BAR * part / whole) if whole else 0
-    return f"[{'#' * filled:{_BAR}}]"
+def _bar(part: int, whole: int, long: int) -> str:
+    filled = round(long * part / whole) if whole else 0
+    return f"[{'#' * filled:{long}}]"
 
 
-def steps_text(steps: Steps) -> str:
+def steps_text(steps: Steps, bar: int = _BAR) -> str:
+    """Where their time goes, with bars of so many columns."""
     lines = []
     if steps.source is Source.WHOLE:
         lines.append("No steps were found; of the whole recording:")
@@ -135,7 +138,7 @@ def steps_text(steps: Steps) -> str:
         for part, took in step.parts.items():
             parts[part] = parts.get(part, 0) + took
     if parts:
-        lines.append(_bars(list(parts.items()), steps.total))
+        lines.append(_bars(list(parts.items()), steps.total, bar))
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ from ..findings import figures
 from ..findings.finding import Finding
 from ..findings.rules import find, trace_name
 from ..findings.seen import Seen
-from ..roofline import Judgement
+from ..roofline import Judgement, Roofs
 from ..timeline.analysis import SCHEMA, Analysis, analyse
 from ..timeline.holes import Cause
 from ..timeline.ranks import Ranks, compare
@@ -26,7 +26,7 @@ class Diagnosis:
 
     ranks        how they compare; None of one trace
     remarks      what should be known beside the findings, a sentence each
-    judged       kernels held to the roofs of a device
+    judged       kernels held to the roofs of a device, `under`; None without any
     experiments  records of what was tried
     """
 
@@ -36,6 +36,7 @@ class Diagnosis:
     remarks: tuple[str, ...] = ()
     judged: tuple[Judgement, ...] = ()
     experiments: tuple[Record, ...] = ()
+    under: Roofs | None = None
 
     @property
     def sentence(self) -> str:
@@ -59,15 +60,17 @@ def diagnose(
     traces: Sequence[Trace],
     judged: Sequence[Judgement] = (),
     experiments: Sequence[Record] = (),
+    under: Roofs | None = None,
 ) -> Diagnosis:
     """Analyse and judge; several traces are ranks of one job."""
-    return diagnosis_of([analyse(each) for each in traces], judged, experiments)
+    return diagnosis_of([analyse(each) for each in traces], judged, experiments, under)
 
 
 def diagnosis_of(
     analyses: Sequence[Analysis],
     judged: Sequence[Judgement] = (),
     experiments: Sequence[Record] = (),
+    under: Roofs | None = None,
 ) -> Diagnosis:
     """The same of analyses that are there already."""
     known = {each.point.name: each for each in judged}
@@ -75,7 +78,7 @@ def diagnosis_of(
     ranks = compare(analyses) if len(analyses) > 1 else None
     return Diagnosis(
         tuple(analyses), ranks, find(seen, ranks), _remarks(analyses, ranks), tuple(judged),
-        tuple(experiments),
+        tuple(experiments), under,
     )  # fmt: skip
 
 
@@ -107,7 +110,7 @@ def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ..
     said = []
     for number, each in enumerate(analyses):
         whose = f"{trace_name(each, number).capitalize()}: " if len(analyses) > 1 else ""
-        said += [f"{whose}{limit}" for limit in each.limits]
+        said += [f"{whose}{limit}" if whose else _begun(limit) for limit in each.limits]
         own = each.holes.by_cause.get(Cause.TRACER) if each.holes else None
         if own:
             said.append(
@@ -117,3 +120,8 @@ def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ..
     if ranks:
         said += ranks.limits
     return tuple(dict.fromkeys(said))
+
+
+def _begun(limit: str) -> str:
+    """As a sentence begins."""
+    return limit[:1].upper() + limit[1:]

@@ -91,7 +91,7 @@ function choose(number) {
     button.setAttribute('aria-pressed', String(on));
     button.closest('li').classList.toggle('shown', on);
   });
-  byId('next').disabled = byId('previous').disabled = !SHOWS.chosen;
+  for (const id of ['next', 'previous']) if (byId(id)) byId(id).disabled = !SHOWS.chosen;
   if (SHOWS.chosen) {
     go();
     byId('timeline-part').scrollIntoView({ block: 'start', behavior: calm.matches ? 'auto' : 'smooth' });
@@ -153,7 +153,7 @@ function begin() {
   const acts = { nearer: () => zoom(0.5), farther: () => zoom(2), whole,
                  left: () => pan(-0.3), right: () => pan(0.3), next: () => step(1),
                  previous: () => step(-1) };
-  for (const [id, act] of Object.entries(acts)) byId(id).addEventListener('click', act);
+  for (const [id, act] of Object.entries(acts)) byId(id)?.addEventListener('click', act);
   new ResizeObserver(schedule).observe(byId('lanes'));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', schedule);
   draw();

@@ -19,6 +19,7 @@ from . import page_parts as parts
 from .diagnosis import Diagnosis
 from .lanes import Lanes
 from .page_data import drawn, page_data, safe, title
+from .page_roofline import picture
 from .page_tables import experiments, holes, kernels, pipeline, ranks, roofline, waits
 from .palette import (
     ANNOTATION,
@@ -71,7 +72,9 @@ def _body(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> Iterator[str]:
     yield parts.section("Holes", holes(diagnosis))
     yield parts.section("Kernels", kernels(diagnosis))
     yield parts.section("Where the host waits for a device", waits(diagnosis))
-    yield parts.section("Roofline", roofline(diagnosis.judged))
+    under = diagnosis.under
+    drawn_roofs = picture(diagnosis.judged, under) if under else ""
+    yield parts.section("Roofline", drawn_roofs, roofline(diagnosis.judged))
     yield parts.section("Experiments", experiments(diagnosis.experiments))
     yield parts.section("What the traces leave open", parts.items(diagnosis.remarks))
 
@@ -85,9 +88,8 @@ def _stages(diagnosis: Diagnosis) -> Iterator[str]:
         if steps.source == Source.WHOLE and len(diagnosis.analyses) == 1:
             name = "whole recording"
         yield parts.stages(steps, name)
-        yield parts.paragraph(
-            f"{figures.count(len(steps.steps), 'step')}, from {steps.source}.", "note"
-        )
+        count = "" if steps.source == Source.WHOLE else figures.count(len(steps.steps), "step")
+        yield parts.paragraph(f"{f'{count}, from ' if count else 'Of '}{steps.source}.", "note")
 
 
 def _timeline(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> str:
@@ -112,6 +114,7 @@ def _timeline(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> str:
             ("previous", "previous place", "previous place of the finding", True),
             ("next", "next place", "next place of the finding", True),
         )
+        if diagnosis.findings or not later
     )  # fmt: skip
     inside = (
         f'<div class="tools">{buttons}<output id="range"></output></div>\n'

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..findings import figures
 from ..roofline import Judgement
+from ..roofline_axes import mark
 from ..timeline.analysis import Analysis
 from ..timeline.holes import Hole
 from ..timeline.ranks import Ranks
@@ -193,19 +194,20 @@ def pipeline(analysis: Analysis) -> str:
 def roofline(judged: Sequence[Judgement]) -> str:
     """Where kernels lie under the roofs, if counters or ceilings are there."""
     columns = [
-        Column("kernel", number=False, name=True), Column("bound", number=False),
+        Column("point", number=False), Column("kernel", number=False, name=True),
+        Column("bound", number=False),
         Column("of roof"), Column("Gop/s"), Column("GB/s"), Column("op/byte"),
         Column("counted / needed bytes"), Column("share"),
     ]  # fmt: skip
     rows: list[list[Cell]] = [
         [
-            figures.clipped(each.point.name, 160), each.kind,
+            mark(number), figures.clipped(each.point.name, 160), each.kind,
             NOT_RECORDED if each.of_roof is None else _share(each.of_roof, 1),
             *((NOT_RECORDED if v is None else (f"{v:.3g}", v))
               for v in (each.rate, each.bandwidth, each.intensity, each.ratio)),
             _share(each.point.share, 1),
         ]
-        for each in judged
+        for number, each in enumerate(judged)
     ]  # fmt: skip
     return parts.table("Roofline", columns, rows, sortable=True)
 

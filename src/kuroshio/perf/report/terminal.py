@@ -9,10 +9,13 @@ from ..findings import figures
 from ..findings.finding import Finding
 from ..output import wrapped
 from ..timeline.analysis import Analysis
+from ..timeline.steps import Steps
 from ..timeline_text import steps_text
 from .diagnosis import Diagnosis
 
 _PLACES = 3  # of a finding that are named
+_BAR, _LEAST = 24, 6  # columns of a bar, at most and at least
+_BESIDE = 40  # columns that the rest of its line takes
 _INDENT = "   "
 
 
@@ -22,8 +25,8 @@ def text(diagnosis: Diagnosis, width: int | None) -> str:
     for number, finding in enumerate(diagnosis.findings, 1):
         paragraphs.append("\n".join(_finding(diagnosis, finding, number, width)))
     for analysis in diagnosis.analyses:
-        if analysis.steps and (parts := steps_text(analysis.steps)):
-            paragraphs.append(f"{_title(analysis)}\n{parts}")
+        if analysis.steps:
+            paragraphs.append(_steps(analysis, analysis.steps, width))
     paragraphs += [wrapped(printable(f"Note: {each}."), width) for each in diagnosis.remarks]
     return "\n\n".join(paragraphs)
 
@@ -63,5 +66,11 @@ def _places(diagnosis: Diagnosis, finding: Finding) -> Iterator[str]:
         yield f"{figures.time(place.duration)} at {figures.time(start)}{whose}"
 
 
-def _title(analysis: Analysis) -> str:
-    return f"Where the time goes ({printable(analysis.trace.path.name)}):"
+def _steps(analysis: Analysis, steps: Steps, width: int | None) -> str:
+    """Words are wrapped, bars are made shorter, or left out where there is no room."""
+    room = _BAR if width is None else min(_BAR, width - _BESIDE)
+    lines = steps_text(steps, room if room >= _LEAST else 0).splitlines()
+    title = f"Where the time goes ({printable(analysis.trace.path.name)}):"
+    words = [each for each in lines if " " in each and not each.endswith("%")]
+    said = [wrapped(" ".join([title, *words]), width)]
+    return "\n".join([*said, *(each for each in lines if each not in words)])
