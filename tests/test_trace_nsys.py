@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,16 +154,32 @@ def test_only_ranges_say_that_no_work_was_traced(path):
     assert any("No kernels or copies" in each for each in nsys.read(path).cannot_tell)
 
 
-def test_old_exports_without_process_and_demangled_names(path):
+def without(*columns: str):
     def more(file):
-        for column in ("globalPid", "demangledName", "greenContextId", "registersPerThread"):
+        for column in columns:
             file.database.execute(f"ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN {column}")
 
-    kernel = Kernel("k", 2000, 2500, call=0)
-    write_nsys(path, (Process(4000, kernels=(kernel,)),), more)
-    events = nsys.read(path).events
-    assert events.named(0) == "short"
-    assert (events.process[0], events.registers[0], events.device[0]) == (ABSENT, ABSENT, 0)
+    return more
+
+
+def test_old_exports_without_process_and_demangled_names(path):
+    write_nsys(path, RUN, without("globalPid", "demangledName", "registersPerThread"))
+    trace = nsys.read(path)
+    events = trace.events
+    kernel = int((events.kind == Kind.KERNEL).argmax())
+    assert events.named(kernel) == "short"
+    assert (events.process[kernel], events.registers[kernel]) == (ABSENT, ABSENT)
+    assert (4000, 1000, 2000) in work.launches_of(events)
+    assert trace.cannot_tell == ()
+
+
+def test_old_exports_of_several_processes_cannot_tell_whose_work_is(path):
+    write_nsys(path, (*RUN, replace(RUN[0], number=4010)), without("globalPid"))
+    trace = nsys.read(path)
+    kernels = trace.events[trace.events.kind == Kind.KERNEL]
+    calls = trace.events[trace.events.kind == Kind.CALL]
+    assert not set(kernels.correlation) & set(calls.correlation)
+    assert any("which process work was of" in each for each in trace.cannot_tell)
 
 
 def test_a_file_with_nothing_that_is_read_is_refused(path):

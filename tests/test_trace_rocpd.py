@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -67,6 +68,29 @@ def test_devices_and_what_is_known_of_the_run(folder, layout):
     others = trace.events.others
     assert others["sgpr_count"].values == ("16",)
     assert (others["sgpr_count"].codes != ABSENT).sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("environment", "rank"),
+    [
+        ({"RANK": "3", "WORLD_SIZE": "8", "SLURM_PROCID": "0", "SLURM_NTASKS": "1"}, (3, 8)),
+        ({"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, (1, 2)),
+        ({"RANK": "three", "WORLD_SIZE": "8"}, (None, None)),
+        ({"RANK": "0"}, (None, None)),
+        ([], (None, None)),
+    ],
+)
+def test_the_rank_is_what_the_launcher_told_the_process(folder, environment, rank):
+    path = folder / "results.db"
+    write_rocpd(path, RUN, "3.0", uuid=False)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("ALTER TABLE rocpd_info_process ADD COLUMN environment TEXT")
+        database.execute(
+            "UPDATE rocpd_info_process SET environment = ?", (json.dumps(environment),)
+        )
+        database.commit()
+    trace = rocpd.read(path)
+    assert (trace.rank, trace.ranks) == rank
 
 
 def test_what_was_not_traced_is_said(folder):
@@ -143,6 +167,16 @@ def test_damage_is_refused_or_read_and_never_a_crash(folder, data):
         content[data.draw(st.integers(16, len(content) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(content)
     with contextlib.suppress(Refusal):
+        rocpd.read(path)
+
+
+def test_damage_that_sqlite_names_in_no_encoding_is_refused(folder):
+    path = folder / "results.db"
+    write_rocpd(path, RUN, "3.0")
+    content = path.read_bytes()
+    at = content.rindex(b"CREATE TABLE")
+    path.write_bytes(content[: at + 3] + b"\x80\xff" + content[at + 5 :])
+    with pytest.raises(Refusal, match="may be damaged"):
         rocpd.read(path)
 
 

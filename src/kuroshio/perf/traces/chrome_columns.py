@@ -18,7 +18,7 @@ LONGEST_VALUE = 256  # characters
 MOST_COLUMNS = 48
 MOST_VALUES = 1 << 20  # distinct, of a column
 _MOST_TEXT = 512 << 20  # characters of all names
-_WHOLE = re.compile(r"[A-Za-z ]{0,16}(-?[0-9]{1,18}|0x[0-9a-fA-F]{1,15})")
+_WHOLE = re.compile(r"[A-Za-z ]{0,16}(-?[0-9]{1,19}|0x[0-9a-fA-F]{1,15})")
 _INT64 = np.iinfo(np.int64)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,9 @@ _NARROW = ("device", "shared", "registers")  # int32
 
 _FLOW = "DataFlow"  # arrows from a call to what it began, where nothing else links them
 _LONGEST_NS = 366 * 86_400 * 10**9  # of an event
-_POINTLESS = frozenset("iIsftMC")  # phases without a length, none of which is missed
+# Phases that are counted apart, or have no length and are not missed.
+_POINTLESS = frozenset([*"XiIsftMC", None])
+_LONGEST_CATEGORY = 80  # characters
 _OPERATORS = (Kind.OPERATOR, Kind.ANNOTATION)
 
 
@@ -132,30 +135,43 @@ class Rows:
 
     def add(self, batch: Sequence[Event]) -> None:
         """Some events, in any order."""
-        codes = chrome_kinds.CODES
-        grouped: tuple[tuple[list[Event], list[int]], ...] = (([], []), ([], []), ([], []))
-        arrows = []
+        by_category: defaultdict[object, list[Event]] = defaultdict(list)
         for event in batch:
-            phase = event.ph
-            if phase == "X":
-                code = codes.get(event.cat)
-                if code is None and (code := self._uncategorised(event)) is None:
-                    continue
-                events, found = grouped[_GROUPS[code]]
-                events.append(event)
-                found.append(code)
-            elif phase == "M":
-                self._label(event)
-            elif event.cat == _FLOW:
-                arrows.append(event)
-            elif phase not in _POINTLESS and phase is not None:
-                self.pairs += 1
+            by_category[event.cat].append(event)
+        grouped: tuple[tuple[list[Event], list[int]], ...] = (([], []), ([], []), ([], []))
+        for category, events in by_category.items():
+            whole_ones = self._with_length(events)
+            code = chrome_kinds.CODES.get(category)
+            if code is not None:
+                found, codes = grouped[_GROUPS[code]]
+                found += whole_ones
+                codes += [code] * len(whole_ones)
+            elif category is None:
+                for event in whole_ones:
+                    if (code := self._of_rocprof(event)) is not None:
+                        grouped[_GROUPS[code]][0].append(event)
+                        grouped[_GROUPS[code]][1].append(code)
+            else:
+                self.unkept[str(category)[:_LONGEST_CATEGORY]] += len(whole_ones)
         groups = (self._device, self._calls, self._operators)
-        for group, (events, found) in zip(groups, grouped, strict=True):
+        for group, (events, codes) in zip(groups, grouped, strict=True):
             if events:
-                self._add(group, events, np.array(found))
-        if arrows:
+                self._add(group, events, np.array(codes))
+        if arrows := [event for event in by_category[_FLOW] if event.ph in ("s", "t", "f")]:
             self._add_flows(arrows)
+
+    def _with_length(self, events: list[Event]) -> list[Event]:
+        """Those that have a length; the others are counted, or tell a process's name."""
+        phases = Counter(map(attrgetter("ph"), events))
+        if phases.keys() == {"X"}:
+            return events
+        if "M" in phases:
+            for event in events:
+                self._label(event)
+        for phase, number in phases.items():
+            if phase not in _POINTLESS:
+                self.pairs += number
+        return [event for event in events if event.ph == "X"] if "X" in phases else []
 
     def _add(self, group: _Group, events: list[Event], codes: np.ndarray) -> None:
         self.kept += len(events)
@@ -185,17 +201,17 @@ class Rows:
             thread_lane=np.array([lanes[event.tid] for event in events], np.int32),
         )
 
-    def _uncategorised(self, event: Event) -> int | None:
-        """The kind of an event whose category tells none, if it is kept."""
-        if event.cat is None and event.args and b'"BeginNs"' in bytes(event.args):
+    def _of_rocprof(self, event: Event) -> int | None:
+        """Of an event without a category, which rocprof's are."""
+        if b'"BeginNs"' in bytes(event.args):
             kind = chrome_kinds.of_rocprof(event.pid, self._labels.get(event.pid))
             if kind is not None:
                 return kind + chrome_kinds.A_FORM * chrome_kinds.FORMS.index(chrome_kinds.ROCPROF)
-        self.unkept["" if event.cat is None else str(event.cat)[:80]] += 1
+        self.unkept[""] += 1
         return None
 
     def _label(self, event: Event) -> None:
-        if event.name == "process_name" and len(self._labels) < 10_000:
+        if event.ph == "M" and event.name == "process_name" and len(self._labels) < 10_000:
             try:
                 named = msgspec.json.decode(event.args, type=dict[str, Any])
             except msgspec.DecodeError:

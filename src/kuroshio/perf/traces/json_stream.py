@@ -18,7 +18,7 @@ from ...errors import Refusal
 from .json_mending import mended
 from .json_scan import end_of_value, ends_of_elements
 
-LARGEST = 64 << 20  # bytes of an element, or of another value, with the space before it
+LARGEST = 16 << 20  # bytes of an element, or of another value, with the space before it
 _SPACE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _NOT_DECODED = (msgspec.DecodeError, RecursionError)
@@ -223,6 +223,8 @@ class Elements(Generic[T]):
         return bool(piece)
 
     def _damaged(self, why: str) -> NoReturn:
+        if not self._text:
+            self._cut_off()
         begins = self._text[:40].decode("utf-8", "replace")
         raise Refusal(
             f"{self._name} is no whole JSON: {why}, after byte {self._passed}, from {begins!r}. It "

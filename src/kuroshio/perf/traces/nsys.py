@@ -94,7 +94,8 @@ def _lacks(events: Events, graphs: Events, open_ranges: int) -> Iterator[str]:
             "No calls of the runtime were traced, so it is not told which one launched a kernel, "
             "and when"
         )
-    if len(np.unique(events.process)) > 2 and not events[events.on_device].tell("process"):
+    nobodys = events.on_device & (events.process == ABSENT)
+    if nobodys.any() and len(np.unique(events.process)) > 2:
         yield (
             "This old export does not say which process work was of, so that it is not told which "
             "call began it"
@@ -267,7 +268,12 @@ def _process_and_thread(
 
 
 def _processes(events: Events) -> Iterator[Events]:
-    for number in np.unique(events.process).tolist():
+    """Of each process; of an export that does not say whose work is there can be but one."""
+    numbers = np.unique(events.process).tolist()
+    if len([number for number in numbers if number != ABSENT]) < 2:
+        yield events
+        return
+    for number in numbers:
         yield events[events.process == number]
 
 

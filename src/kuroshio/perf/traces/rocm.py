@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -98,3 +98,13 @@ def described(events: Events, devices: Mapping[int, Device]) -> dict[int, Device
     """The devices that worked, by number; of those that nothing describes the maker is known."""
     numbers = [number for number in np.unique(events.device).tolist() if number != ABSENT]
     return {number: devices.get(number, Device(number, maker="AMD")) for number in numbers}
+
+
+def lacks(events: Events) -> Iterator[str]:
+    """What was not traced, a sentence each."""
+    if not events.of_kind(Kind.KERNEL).any():
+        yield NO_KERNELS
+    elif not (events.of_kind(Kind.CALL) & (events.correlation != ABSENT)).any():
+        yield NO_LAUNCHES
+    if not events.of_kind(Kind.COPY).any():
+        yield NO_COPIES

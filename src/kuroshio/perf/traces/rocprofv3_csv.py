@@ -36,7 +36,7 @@ from .rocm import (
     last_number,
     no_zeros,
 )
-from .sound import fitting, sound, together
+from .sound import check_one_run, fitting, sound, together
 from .trace import Device, Trace
 
 FORM = "rocprofv3 CSV"
@@ -96,7 +96,9 @@ def read(path: Path) -> Trace:
             "*_memory_copy_trace.csv and *_api_trace.csv."
         )
     processes = [_process(group) for group in groups]
-    events, notes = sound(together(events for process in processes for events in process.events))
+    parts = [events for process in processes for events in process.events]
+    check_one_run(path, parts)
+    events, notes = sound(together(parts))
     if not len(events):
         raise Refusal(f"{path}: the files have headers and no events. {_ADVICE}")
     devices = described(

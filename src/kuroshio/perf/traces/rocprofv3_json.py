@@ -12,16 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from ...errors import Refusal
 from .events import ABSENT, Events, Kind, joined
-from .json_stream import Elements
 from .rocm import (
-    NO_COPIES,
-    NO_KERNELS,
-    NO_LAUNCHES,
     between,
     blocks,
     call_kind,
@@ -30,181 +25,63 @@ from .rocm import (
     directions,
     kernel_kinds,
     kernel_name,
+    lacks,
     no_zeros,
 )
-from .sound import MOST_EVENTS, fitting, named, sound, together
-from .source import PIECE, pieces
+from .rocprofv3_records import COPIES, KERNELS, TOOL, Dispatch, Record, Records
+from .sound import as_texts, fitting, named, sound, together
 from .trace import Device, Trace
 
 FORM = "rocprofv3 JSON"
-_TOOL = "rocprofiler-sdk-tool"
-_KERNELS = ("kernel_dispatch", "kernel_dispatches")  # the second to ROCm 6.2
-_COPIES = ("memory_copy", "memory_copies")
-_CALLS = ("hip_api", "hsa_api", "marker_api", "rccl_api", "rocdecode_api", "rocjpeg_api")
 _GPU = 2  # of an agent's types
 _ADVICE = "Write it with rocprofv3 --runtime-trace --output-format json."
-
-
-class _Handle(msgspec.Struct, frozen=True):
-    handle: int = ABSENT
-
-
-class _Sizes(msgspec.Struct, frozen=True):
-    x: int = ABSENT
-    y: int = ABSENT
-    z: int = ABSENT
-
-
-class _Correlation(msgspec.Struct, frozen=True):
-    internal: int = 0
-
-
-class _Dispatch(msgspec.Struct, frozen=True):
-    agent_id: _Handle = _Handle()
-    queue_id: _Handle = _Handle()
-    kernel_id: int = ABSENT
-    private_segment_size: int = ABSENT
-    group_segment_size: int = ABSENT
-    workgroup_size: _Sizes = _Sizes()
-    grid_size: _Sizes = _Sizes()
-
-
-class _Record(msgspec.Struct, frozen=True):
-    """An event of any kind."""
-
-    start_timestamp: int
-    end_timestamp: int
-    kind: int = ABSENT
-    operation: int = ABSENT
-    thread_id: int = ABSENT
-    correlation_id: _Correlation = _Correlation()
-    dispatch_info: _Dispatch = _Dispatch()
-    stream_id: _Handle = _Handle()
-    src_agent_id: _Handle = _Handle()
-    dst_agent_id: _Handle = _Handle()
-    bytes: int = ABSENT
-
-
 _HANDLES = ("agent", "queue", "stream", "source", "target")
 _COMMON = ("start_timestamp", "end_timestamp", "kind", "operation", "thread_id")
-_RECORDS = msgspec.json.Decoder(list[_Record])
-_ANYTHING = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def recognise(path: Path, head: bytes) -> bool:
-    return f'"{_TOOL}"'.encode() in head[:200]
+    return f'"{TOOL}"'.encode() in head[:200]
 
 
 def read(path: Path) -> Trace:
     """A Refusal where there are no events, or the file is damaged or cut off."""
-    stream = _Stream(path)
+    stream = Records(path)
+    processes: list[_Process] = []
     for batch in stream:
-        if not stream.processes:
-            raise Refusal(f"{path} is not rocprofv3's: it has no {_TOOL}. {_ADVICE}")
-        stream.processes[-1].take(stream.array, batch)
-    processes = stream.processes
+        if not stream.said:
+            raise Refusal(f"{path} is not rocprofv3's: it has no {TOOL}. {_ADVICE}")
+        while len(processes) < len(stream.said):
+            processes.append(_Process(str(path), stream.said[len(processes)]))
+        processes[-1].take(stream.array, batch)
     events, notes = sound(together(process.events() for process in processes))
     if not len(events):
         raise Refusal(f"{path} is rocprofv3's and has no kernels, copies or calls. {_ADVICE}")
     devices = {key: each for process in processes for key, each in process.devices().items()}
-    lacks = [*_lacks(events), *notes]
+    untold = [*lacks(events), *notes]
     if stream.odd:
-        lacks.append(f"{stream.odd:,} records are not as rocprofv3 writes them; they are left out")
+        untold.append(f"{stream.odd:,} records are not as rocprofv3 writes them; they are left out")
     return Trace(
-        path, FORM, events, devices=described(events, devices), cannot_tell=tuple(lacks),
+        path, FORM, events, devices=described(events, devices), cannot_tell=tuple(untold),
         facts={key: value for process in processes for key, value in process.facts().items()},
     )  # fmt: skip
-
-
-def _lacks(events: Events) -> Iterator[str]:
-    if not events.of_kind(Kind.KERNEL).any():
-        yield NO_KERNELS
-    elif not (events.of_kind(Kind.CALL) & (events.correlation != ABSENT)).any():
-        yield NO_LAUNCHES
-    if not events.of_kind(Kind.COPY).any():
-        yield NO_COPIES
-
-
-class _Stream(Elements[Any]):
-    """The records of each process, some megabytes at a time, and what else is said of it."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(str(path), pieces(path), _RECORDS, frozenset(), PIECE)
-        self.processes: list[_Process] = []
-        self.array = ""  # that a batch is of
-        self._events = 0
-
-    def _object(self) -> Iterator[list[Any]]:
-        for key in self._keys():
-            begins = self._next()
-            if key != _TOOL:
-                self._value()
-            elif begins == b"{":
-                yield from self._process()
-            elif begins == b"[":
-                yield from self._each_process()
-            else:
-                self._damaged(f"{_TOOL} is no list")
-
-    def _each_process(self) -> Iterator[list[Any]]:
-        self._drop(1)
-        after = self._next()
-        while after == b"{":
-            yield from self._process()
-            after = self._next()
-            if after == b",":
-                self._drop(1)
-                after = self._next()
-        if not after:
-            self._cut_off()
-        if after != b"]":
-            self._damaged(f"{_TOOL} holds something other than processes")
-        self._drop(1)
-
-    def _process(self) -> Iterator[list[Any]]:
-        process = _Process(self._name)
-        self.processes.append(process)
-        for key in self._keys():
-            begins = self._next()
-            # Counters are in callback_records; they are passed over a piece at a time.
-            if key in ("buffer_records", "callback_records") and begins == b"{":
-                for array in self._keys():
-                    ours = key == "buffer_records" and array in (*_KERNELS, *_COPIES, *_CALLS)
-                    if self._next() != b"[":
-                        self._value()
-                        continue
-                    self.array, self._decoder = array, _RECORDS if ours else _ANYTHING
-                    self._between = b""  # each array parts its elements in its own way
-                    for batch in self._array(bare=False):
-                        if ours:
-                            yield self._counted(batch)
-            else:
-                process.said[key] = self._value()
-
-    def _counted(self, batch: list[Any]) -> list[Any]:
-        self._events += len(batch)
-        if self._events > MOST_EVENTS:
-            raise Refusal(f"{self._name} has more than {MOST_EVENTS:,} events. Record fewer steps.")
-        return batch
 
 
 class _Process:
     """What was said of a process, and its records as columns."""
 
-    def __init__(self, name: str) -> None:
-        self._file = name
-        self.said: dict[str, Any] = {}
+    def __init__(self, name: str, said: dict[str, Any]) -> None:
+        self._file, self.said = name, said
         self._parts: dict[str, dict[str, list[np.ndarray]]] = {
             kind: defaultdict(list) for kind in ("kernels", "copies", "calls")
         }
 
-    def take(self, array: str, batch: list[_Record]) -> None:
-        if array in _KERNELS:
+    def take(self, array: str, batch: list[Record]) -> None:
+        if array in KERNELS:
             self._add("kernels", batch, {
                 "stream": [each.stream_id.handle for each in batch],
                 **_of_dispatches([each.dispatch_info for each in batch]),
             })  # fmt: skip
-        elif array in _COPIES:
+        elif array in COPIES:
             self._add("copies", batch, {
                 "bytes": [each.bytes for each in batch],
                 "source": [each.src_agent_id.handle for each in batch],
@@ -214,7 +91,7 @@ class _Process:
         else:
             self._add("calls", batch, {})
 
-    def _add(self, kind: str, batch: list[_Record], more: dict[str, list]) -> None:
+    def _add(self, kind: str, batch: list[Record], more: dict[str, list]) -> None:
         columns: dict[str, list] = {
             name: [getattr(each, name) for each in batch] for name in _COMMON
         }
@@ -270,20 +147,25 @@ class _Process:
             if text is not None:
                 texts[key] = kernel_name(text)
         names, codes = named(columns["kernel"], texts)
-        registers = {
-            key: each["arch_vgpr_count"]
-            for key, each in symbols.items()
-            if isinstance(each.get("arch_vgpr_count"), int)
-        }
+
+        def of_symbols(name: str) -> np.ndarray:
+            counts = {key: each.get(name) for key, each in symbols.items()}
+            told = {key: count for key, count in counts.items() if isinstance(count, int)}
+            return _looked_up(columns["kernel"], told)
+
         block = np.stack([columns[f"block_{axis}"] for axis in "xyz"], axis=1)
         items = np.stack([columns[f"grid_{axis}"] for axis in "xyz"], axis=1)
         stream = columns["stream"]
         return self._of(
             columns, names, codes, kernel_kinds(names, codes),
             device=self._device(columns["agent"]), block=fitting(block),
-            grid=blocks(items, block), registers=fitting(_looked_up(columns["kernel"], registers)),
+            grid=blocks(items, block), registers=fitting(of_symbols("arch_vgpr_count")),
             stream=np.where(stream == ABSENT, columns["queue"], stream),
             shared=fitting(columns["shared"]), scratch=fitting(columns["scratch"]),
+            others={
+                "queue_id": as_texts(columns["queue"]),
+                **{key: as_texts(of_symbols(key)) for key in ("accum_vgpr_count", "sgpr_count")},
+            },
         )  # fmt: skip
 
     def _copies(self) -> Events:
@@ -359,7 +241,7 @@ class _Process:
         )  # fmt: skip
 
 
-def _of_dispatches(dispatches: list[_Dispatch]) -> dict[str, list[int]]:
+def _of_dispatches(dispatches: list[Dispatch]) -> dict[str, list[int]]:
     return {
         "agent": [each.agent_id.handle for each in dispatches],
         "queue": [each.queue_id.handle for each in dispatches],
