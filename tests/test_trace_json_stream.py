@@ -17,8 +17,9 @@ from kuroshio.perf.traces.json_stream import Elements
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
     ['"', "\\", '\\"', "},{", '}, {"', "]", "[", '{"ph"', "\\\\", '"},\n{"a"', "é", "\u2028"]
 )
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | FLOATS | TEXTS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=12,
 )  # fmt: skip
@@ -67,7 +68,7 @@ def test_other_keys_may_stand_on_both_sides(before, events, after, layout, size)
 def test_what_is_cut_off_is_never_taken_for_whole(content, layout, data):
     text = json.dumps({"traceEvents": content}, **layout).encode()
     end = data.draw(st.integers(1, len(text) - 1))
-    with pytest.raises(Refusal, match="cut off|no whole JSON"):
+    with pytest.raises(Refusal, match=r"cut off|no whole JSON"):
         elements(text[:end], data.draw(st.integers(1, 100)))
 
 
@@ -135,9 +136,10 @@ def test_what_is_no_json_is_refused(text):
 
 @pytest.mark.parametrize(
     "begin",
-    [b"[", b'{"traceEvents":[', b'{"other":', b'{"', b'[{"name":"', b"[1,", b'[{"a":', b'{"traceEvents":[{},'],
+    [b"[", b'{"traceEvents":[', b'{"other":', b'{"', b'[{"name":"', b"[1,", b'[{"a":',
+     b'{"traceEvents":[{},'],
 )  # fmt: skip
-@pytest.mark.parametrize("filling", [b" ", b"x", b"1", b"[", b"{},"[:1]])
+@pytest.mark.parametrize("filling", [b" ", b"x", b"1", b"[", b"{"])
 def test_memory_is_bounded_whatever_comes(begin, filling):
     """An endless file is refused once a value is larger than allowed."""
     taken = 0
@@ -149,7 +151,9 @@ def test_memory_is_bounded_whatever_comes(begin, filling):
             taken += 1
             yield filling * 1000
 
-    found = Elements("trace.json", endless(), msgspec.json.Decoder(list[Any]), frozenset({"traceEvents"}), 1000, 50_000)  # fmt: skip
+    decoder = msgspec.json.Decoder(list[Any])
+    large = frozenset({"traceEvents"})
+    found = Elements("trace.json", endless(), decoder, large, 1000, 50_000)
     with pytest.raises(Refusal):
         for _ in found:
             pass

@@ -120,7 +120,7 @@ def launches_of(events: Events, links: Links) -> Launches | None:
         linked=len(linked),
         launched=len(kernels),
         empty_calls=int((calls(events, LAUNCH) & (links.work_of < 0)).sum()),
-        calls=spread(events.duration[launching]),
+        calls=_lasting(events.duration[launching]),
         delays=delays,
         late=late if following else None,
         late_share=late / following if following else None,
@@ -136,6 +136,11 @@ def distinct_rows(rows: np.ndarray, of: int) -> np.ndarray:
     there = np.zeros(of, bool)
     there[rows[rows >= 0]] = True
     return np.flatnonzero(there)
+
+
+def _lasting(durations: np.ndarray) -> Spread | None:
+    """None of moments alone: of old rocprof it is known when a launch was, not how long it took."""
+    return spread(durations) if durations.any() else None
 
 
 def _delays(delays: np.ndarray) -> Spread | None:

@@ -18,7 +18,7 @@ LONGEST_VALUE = 256  # characters
 MOST_COLUMNS = 48
 MOST_VALUES = 1 << 20  # distinct, of a column
 _MOST_TEXT = 512 << 20  # characters of all names
-_WHOLE = re.compile(r"[A-Za-z ]{0,16}(-?[0-9]{1,18}|0x[0-9a-fA-F]{1,15})")
+_WHOLE = re.compile(r"[A-Za-z ]{0,16}(-?[0-9]{1,19}|0x[0-9a-fA-F]{1,15})")
 _INT64 = np.iinfo(np.int64)
 
 
@@ -47,16 +47,6 @@ class Names(dict[Any, int]):
         return self[value]
 
 
-class Wholes(dict[Any, int]):
-    """Whole numbers of values, such as 7, '7', 'stream 7' and '0x7'; ABSENT of what has none."""
-
-    def __missing__(self, value: Any) -> int:
-        number = whole(value)
-        if len(self) < MOST_VALUES:
-            self[value] = number
-        return number
-
-
 def whole(value: Any) -> int:
     """The whole number that a value is or ends in, ABSENT where it is none that int64 holds."""
     number = ABSENT
@@ -71,22 +61,23 @@ def whole(value: Any) -> int:
     return number if _INT64.min <= number <= _INT64.max else ABSENT
 
 
-def wholes(values: Sequence[Any]) -> np.ndarray:
+def wholes(values: list[Any]) -> np.ndarray:
     """int64, of `whole`."""
-    kinds = set(map(type, values))
-    if kinds <= {int}:
+    if values.count(ABSENT) == len(values):
+        return np.full(len(values), ABSENT, np.int64)
+    if set(map(type, values)) == {int}:
         try:
             return np.array(values, np.int64)
         except OverflowError:
             pass
-    if kinds == {type(None)}:
-        return np.full(len(values), ABSENT, np.int64)
     return np.array([whole(value) for value in values], np.int64)
 
 
-def triples(values: Sequence[Any]) -> np.ndarray:
+def triples(values: list[Any]) -> np.ndarray:
     """int64 (event, 3), of lists of three whole numbers; ABSENT for others."""
     made = np.full((len(values), 3), ABSENT, np.int64)
+    if values.count(ABSENT) == len(values):
+        return made
     rows = [row for row, value in enumerate(values) if isinstance(value, list) and len(value) == 3]
     flat = wholes([each for row in rows for each in values[row]])
     made[rows] = flat.reshape(-1, 3)
@@ -96,7 +87,8 @@ def triples(values: Sequence[Any]) -> np.ndarray:
 class Arguments:
     """Decodes events' `args`: the known ones as they are, the others as text, by their names.
 
-    The names are learned from the file, so that each is decoded at one go.
+    The names are learned from the file, so that each is decoded at one go; ABSENT stands for a
+    known one that is not there.
     """
 
     def __init__(self, known: Iterable[str], others: bool) -> None:
@@ -109,7 +101,7 @@ class Arguments:
         keys = (*self.known, *self.others)
         names = {f"a{i}": key for i, key in enumerate(keys)}
         known = len(self.known)
-        fields: list[tuple[str, Any, Any]] = [(name, Any, None) for name in list(names)[:known]]
+        fields: list[tuple[str, Any, Any]] = [(name, Any, ABSENT) for name in list(names)[:known]]
         fields += [(name, msgspec.Raw, msgspec.Raw()) for name in list(names)[known:]]
         made = msgspec.defstruct(
             "Arguments", fields, rename=names, gc=False, forbid_unknown_fields=not self.full
@@ -156,6 +148,14 @@ class Arguments:
         self._make()
 
 
+class _Values(dict[bytes, int]):
+    """Numbers of texts, as they are in the file."""
+
+    def __missing__(self, text: bytes) -> int:
+        cut = text[: 4 * LONGEST_VALUE]
+        return self.setdefault(cut, len(self) - 2)
+
+
 class Texts:
     """One of the other arguments, of all events, as it is gathered."""
 
@@ -163,20 +163,16 @@ class Texts:
         self.overfull = False
         self._codes: list[np.ndarray] = []
         self._length = 0
-        self._numbers: dict[bytes, int] = {b"": ABSENT, b"null": ABSENT}
+        self._numbers = _Values({b"": ABSENT, b"null": ABSENT})
 
     def add(self, first: int, values: Sequence[msgspec.Raw]) -> None:
         """Of events from number `first` on; earlier ones without a value have none."""
         self._fill(first)
-        self._length += len(values)
         if self.overfull:
-            self._codes.append(np.full(len(values), ABSENT, np.int32))
             return
+        self._length += len(values)
         numbers = self._numbers
-        longest = 4 * LONGEST_VALUE
-        texts = [bytes(value)[:longest] for value in values]
-        codes = [numbers.setdefault(text, len(numbers) - 2) for text in texts]
-        self._codes.append(np.array(codes, np.int32))
+        self._codes.append(np.array([numbers[bytes(value)] for value in values], np.int32))
         self.overfull = len(numbers) > MOST_VALUES
 
     def column(self, number: int) -> Column:

@@ -30,17 +30,16 @@ _KUROSHIO = {
     "kuroshio.device": Kind.KERNEL,
     "kuroshio.run": Kind.ANNOTATION,
 }
-# As plain numbers, which compare and look up faster.
-KINDS: dict[object, int] = {
-    category: int(kind) for category, kind in (_TORCH | _HIPPROF | _KUROSHIO).items()
-}
-
-FORMS = {
-    "torch.profiler (Kineto)": frozenset(_TORCH),
-    "hipprof": frozenset(_HIPPROF),
-    "Kuroshio": frozenset(_KUROSHIO),
-}
 ROCPROF = "rocprof"  # has no categories: a process each
+FORMS = ("torch.profiler (Kineto)", "hipprof", "Kuroshio", ROCPROF)
+# What a category means, as a plain number, which compares and looks up faster: the kind, and the
+# form's place in FORMS times this.
+A_FORM = 16
+CODES: dict[object, int] = {
+    category: kind + A_FORM * form
+    for form, kinds in enumerate((_TORCH, _HIPPROF, _KUROSHIO))
+    for category, kind in kinds.items()
+}
 # Drawn besides other events, or of no length: nothing is missed without them.
 DERIVED = frozenset({"gpu_user_annotation", "Trace", "cpu_instant_event"})
 PYTHON = "python_function"

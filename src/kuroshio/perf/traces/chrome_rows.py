@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import Refusal
 from . import chrome_kinds
-from .chrome_columns import Arguments, Names, Texts, Wholes, triples, wholes
+from .chrome_columns import Arguments, Names, Texts, triples, whole, wholes
 from .decimals import nanoseconds
 from .events import ABSENT, Column, Events, Kind
 from .sound import MOST_EVENTS, fitting
@@ -39,7 +39,9 @@ _NARROW = ("device", "shared", "registers")  # int32
 
 _FLOW = "DataFlow"  # arrows from a call to what it began, where nothing else links them
 _LONGEST_NS = 366 * 86_400 * 10**9  # of an event
-_POINTLESS = frozenset("iIsftMC")  # phases without a length, none of which is missed
+# Phases that are counted apart, or have no length and are not missed.
+_POINTLESS = frozenset([*"XiIsftMC", None])
+_LONGEST_CATEGORY = 80  # characters
 _OPERATORS = (Kind.OPERATOR, Kind.ANNOTATION)
 
 
@@ -94,13 +96,12 @@ class _Group:
         for name, keys in self.keys.items():
             column = wholes(self.arguments.column(found, keys[0]))
             for key in keys[1:]:
-                column = np.where(
-                    column == ABSENT, wholes(self.arguments.column(found, key)), column
-                )
+                told = wholes(self.arguments.column(found, key))
+                column = np.where(column == ABSENT, told, column)
             made[name] = fitting(column) if name in _NARROW else column
-        if self.shapes:
-            made[_GRID] = triples(self.arguments.column(found, _GRID))
-            made[_BLOCK] = fitting(triples(self.arguments.column(found, _BLOCK)))
+        for name in (_GRID, _BLOCK) if self.shapes else ():
+            column = triples(self.arguments.column(found, name))
+            made[name] = fitting(column) if name == _BLOCK else column
         self.add(**made)
         for key in self.arguments.others:
             column_texts = self.others.setdefault(key, Texts())
@@ -120,9 +121,7 @@ class Rows:
         self.names = Names(path)
         self._path = path
         self._lanes = Names(path)
-        self._wholes = Wholes()
-        self._categories: Counter[object] = Counter()
-        self._rocprof = False
+        self._forms = np.zeros(len(chrome_kinds.FORMS), np.int64)  # events
         self._labels: dict[object, str] = {}  # of processes
         self._device = _Group(_OF_DEVICE, shapes=True, others=True)
         self._calls = _Group(_OF_CALLS, shapes=True, others=False)
@@ -132,45 +131,57 @@ class Rows:
     @property
     def form(self) -> str:
         """The format's name: that of the most events."""
-        if self._rocprof:
-            return chrome_kinds.ROCPROF
-        forms = chrome_kinds.FORMS
-        return max(forms, key=lambda form: sum(self._categories[each] for each in forms[form]))
+        return chrome_kinds.FORMS[int(self._forms.argmax())]
 
     def add(self, batch: Sequence[Event]) -> None:
         """Some events, in any order."""
-        kinds = chrome_kinds.KINDS
-        grouped: tuple[tuple[list[Event], list[int]], ...] = (([], []), ([], []), ([], []))
-        arrows = []
+        by_category: defaultdict[object, list[Event]] = defaultdict(list)
         for event in batch:
-            if event.ph == "X":
-                kind = kinds.get(event.cat)
-                if kind is None and (kind := self._uncategorised(event)) is None:
-                    continue
-                events, found = grouped[_GROUPS[kind]]
-                events.append(event)
-                found.append(kind)
-            elif event.cat == _FLOW:
-                arrows.append(event)
-            elif event.ph == "M":
-                self._label(event)
-            elif event.ph not in _POINTLESS and event.ph is not None:
-                self.pairs += 1
+            by_category[event.cat].append(event)
+        grouped: tuple[tuple[list[Event], list[int]], ...] = (([], []), ([], []), ([], []))
+        for category, events in by_category.items():
+            whole_ones = self._with_length(events)
+            code = chrome_kinds.CODES.get(category)
+            if code is not None:
+                found, codes = grouped[_GROUPS[code]]
+                found += whole_ones
+                codes += [code] * len(whole_ones)
+            elif category is None:
+                for event in whole_ones:
+                    if (code := self._of_rocprof(event)) is not None:
+                        grouped[_GROUPS[code]][0].append(event)
+                        grouped[_GROUPS[code]][1].append(code)
+            else:
+                self.unkept[str(category)[:_LONGEST_CATEGORY]] += len(whole_ones)
         groups = (self._device, self._calls, self._operators)
-        for group, (events, found) in zip(groups, grouped, strict=True):
+        for group, (events, codes) in zip(groups, grouped, strict=True):
             if events:
-                self._add(group, events, np.array(found, np.uint8))
-        if arrows:
+                self._add(group, events, np.array(codes))
+        if arrows := [event for event in by_category[_FLOW] if event.ph in ("s", "t", "f")]:
             self._add_flows(arrows)
 
-    def _add(self, group: _Group, events: list[Event], kinds: np.ndarray) -> None:
+    def _with_length(self, events: list[Event]) -> list[Event]:
+        """Those that have a length; the others are counted, or tell a process's name."""
+        phases = Counter(map(attrgetter("ph"), events))
+        if phases.keys() == {"X"}:
+            return events
+        if "M" in phases:
+            for event in events:
+                self._label(event)
+        for phase, number in phases.items():
+            if phase not in _POINTLESS:
+                self.pairs += number
+        return [event for event in events if event.ph == "X"] if "X" in phases else []
+
+    def _add(self, group: _Group, events: list[Event], codes: np.ndarray) -> None:
         self.kept += len(events)
         if self.kept > MOST_EVENTS:
             raise Refusal(
                 f"{self._path} has more than {MOST_EVENTS // 1_000_000} million events, which are "
                 "too many to hold. Record fewer steps."
             )
-        self._categories.update(map(attrgetter("cat"), events))
+        forms = np.bincount(codes // chrome_kinds.A_FORM, minlength=len(self._forms))
+        self._forms += forms
         start, timed = nanoseconds([event.ts for event in events])
         length, long = nanoseconds([event.dur for event in events])
         timed &= long & (length <= _LONGEST_NS)
@@ -178,15 +189,9 @@ class Rows:
         end = np.where(timed, start + length, ABSENT)
         begin_ns, end_ns = group.add_arguments([event.args for event in events])
         exact = (begin_ns != ABSENT) & (end_ns != ABSENT)
-        names, lanes, wholes_of = self.names, self._lanes, self._wholes
-        processes = np.array([wholes_of[event.pid] for event in events], np.int64)
-        threads = np.array([wholes_of[event.tid] for event in events], np.int64)
-        if group is self._device:
-            self._place(processes, threads, exact)
-        else:
-            group.add(process=processes, thread=threads)
+        names, lanes = self.names, self._lanes
         group.add(
-            kind=kinds,
+            kind=(codes % chrome_kinds.A_FORM).astype(np.uint8),
             name=np.array([names[event.name] for event in events], np.int32),
             start=np.where(exact, begin_ns, drawn),
             end=np.where(exact, end_ns, end),
@@ -196,25 +201,17 @@ class Rows:
             thread_lane=np.array([lanes[event.tid] for event in events], np.int32),
         )
 
-    def _place(self, processes: np.ndarray, threads: np.ndarray, exact: np.ndarray) -> None:
-        """Device and stream where only the lane tells them: a process and a thread of torch's."""
-        columns = self._device.columns
-        device, stream = columns["device"][-1], columns["stream"][-1]
-        columns["device"][-1] = np.where((device == ABSENT) & ~exact, fitting(processes), device)
-        columns["stream"][-1] = np.where(stream == ABSENT, threads, stream)
-
-    def _uncategorised(self, event: Event) -> int | None:
-        """The kind of an event whose category tells none, if it is kept."""
-        if event.cat is None and event.args and b'"BeginNs"' in bytes(event.args):
+    def _of_rocprof(self, event: Event) -> int | None:
+        """Of an event without a category, which rocprof's are."""
+        if b'"BeginNs"' in bytes(event.args):
             kind = chrome_kinds.of_rocprof(event.pid, self._labels.get(event.pid))
             if kind is not None:
-                self._rocprof = True
-                return kind
-        self.unkept["" if event.cat is None else str(event.cat)[:80]] += 1
+                return kind + chrome_kinds.A_FORM * chrome_kinds.FORMS.index(chrome_kinds.ROCPROF)
+        self.unkept[""] += 1
         return None
 
     def _label(self, event: Event) -> None:
-        if event.name == "process_name" and len(self._labels) < 10_000:
+        if event.ph == "M" and event.name == "process_name" and len(self._labels) < 10_000:
             try:
                 named = msgspec.json.decode(event.args, type=dict[str, Any])
             except msgspec.DecodeError:
@@ -246,7 +243,19 @@ class Rows:
             columns[name] = np.concatenate(parts)
             for group in groups:
                 group.columns.pop(name, None)
-        moved = ~columns.pop("exact") & (columns["start"] != ABSENT)
+        process, thread = columns.pop("process_lane"), columns.pop("thread_lane")
+        number = np.array([*map(whole, self._lanes.texts), ABSENT], np.int64)
+        work = np.arange(len(process)) < numbers[0]
+        exact = columns.pop("exact")
+        # Where only the lane tells a device and a stream: a process and a thread of torch's.
+        for name, lane, there in (("device", process, ~exact), ("stream", thread, True)):
+            if name in columns:
+                rows = np.flatnonzero(there & work & (columns[name] == ABSENT))
+                told = number[lane[rows]]
+                columns[name][rows] = fitting(told) if name in _NARROW else told
+        columns["process"] = np.where(work, ABSENT, number[process])
+        columns["thread"] = np.where(work, ABSENT, number[thread])
+        moved = ~exact & (columns["start"] != ABSENT)
         for name in ("start", "end"):
             columns[name][moved] += base_ns
         others = {
@@ -254,7 +263,6 @@ class Rows:
             for key, texts in self._device.others.items()
             if not texts.overfull
         }
-        process, thread = columns.pop("process_lane"), columns.pop("thread_lane")
         drawn = columns.pop("drawn")
         flows = [np.concatenate(part) for part in zip(*self._flows, strict=True)] or [
             np.empty(0, np.int64)
@@ -292,4 +300,8 @@ def _longer(column: Column, number: int) -> Column:
     return Column(np.concatenate([column.codes, filling]), column.values)
 
 
-_GROUPS = {int(kind): 0 if kind <= Kind.SET else 2 if kind in _OPERATORS else 1 for kind in Kind}
+_GROUPS = {
+    kind + chrome_kinds.A_FORM * form: 0 if kind <= Kind.SET else 2 if kind in _OPERATORS else 1
+    for kind in Kind
+    for form in range(len(chrome_kinds.FORMS))
+}

@@ -20,32 +20,32 @@ _MICROSECOND = 1000  # ns
 def cannot_tell(events: Events, rows: Rows, stream: Elements[Any], form: str) -> Iterator[str]:
     """A sentence each, without full stop."""
     if number := rows.unkept[chrome_kinds.PYTHON]:
-        yield f"which of {number:,} calls of Python functions took what time; they are not read"
+        yield f"{number:,} calls of Python functions were recorded, and are not read"
     if told := categories(rows):
-        yield f"what was in events of categories that are not known: {told}"
+        yield f"Events of categories that are not known are not read: {told}"
     if rows.pairs:
-        yield f"what was in {rows.pairs:,} events that are no complete ones (other phases than X)"
+        yield f"{rows.pairs:,} events are not read: they have no length (their phase is not X)"
     if stream.odd:
-        yield f"what was in {stream.odd:,} elements that are no events"
+        yield f"{stream.odd:,} elements of the list are no events"
     if stream.mended:
         yield (
-            "some text as it was: bytes that are no UTF-8 were replaced, or numbers that are none "
-            "left out"
+            "Some text is not what the program had: bytes that are no UTF-8 were replaced, or "
+            "numbers that are none left out"
         )
     if stream.unclosed:
-        yield "whether events are missing at the end: the file's list has no end"
+        yield "The file's list of events has no end, so that some may be missing"
     if rows.names.cut:
-        yield f"{rows.names.cut:,} names after {LONGEST_NAME:,} characters, where they are cut"
+        yield f"{rows.names.cut:,} names are cut after {LONGEST_NAME:,} characters"
     if rows.many_columns:
-        yield f"further arguments of device events than {MOST_COLUMNS}"
+        yield f"Device events have more kinds of arguments than the {MOST_COLUMNS} that are kept"
     for key in rows.dropped_columns:
-        yield f"{key[:80]!r} of device events, which has more than {MOST_VALUES:,} values"
+        yield f"{key[:80]!r} of device events is not kept: it has more than {MOST_VALUES:,} values"
     yield from _of_times(events)
     yield from _of_device(events)
     if form == "hipprof":
         yield (
-            "what a launch itself costs between queued kernels: hipprof has one begin where the "
-            "one before it ended"
+            "hipprof has a queued kernel begin where the one before it ended, so it is not told what "
+            "a launch costs between them"
         )
 
 
@@ -60,28 +60,27 @@ def categories(rows: Rows) -> str:
 def _of_times(events: Events) -> Iterator[str]:
     whole = not (events.start % _MICROSECOND).any() and not (events.end % _MICROSECOND).any()
     if len(events) and whole:
-        yield "fractions of a microsecond: the times are whole ones"
+        yield "The times are whole microseconds; their fractions were not recorded"
 
 
 def _of_device(events: Events) -> Iterator[str]:
-    work = events[events.on_device]
-    if not len(work):
+    work = events.on_device
+    if not work.any():
         return
-    calls = events.correlation[events.of_kind(Kind.CALL)]
-    if not (calls != ABSENT).any():
-        yield "which calls began the device's work, and when: no call that did was recorded"
-    copies = work.kind == Kind.COPY
-    if number := int((copies & (work.bytes == ABSENT)).sum()):
-        yield f"how many bytes {number:,} of {int(copies.sum()):,} copies moved"
-    kernels = work[work.kind == Kind.KERNEL]
-    if not len(kernels):
+    if not (events.correlation[events.kind == Kind.CALL] != ABSENT).any():
+        yield "No calls were recorded that began the device's work, so it is not told when they did"
+    copies = events.kind == Kind.COPY
+    if number := int((copies & (events.bytes == ABSENT)).sum()):
+        yield f"Of {number:,} of {int(copies.sum()):,} copies the bytes were not recorded"
+    kernels = events.kind == Kind.KERNEL
+    if not kernels.any():
         return
     untold = [
         what
-        for column, what in (("grid", "grids and blocks"), ("registers", "registers"))
-        if not kernels.tell(column)
+        for column, what in ((events.grid, "grids and blocks"), (events.registers, "registers"))
+        if not (column[kernels] != ABSENT).any()
     ]
     if untold:
-        yield f"{' and '.join(untold)} of kernels: not recorded"
+        yield f"The kernels' {' and '.join(untold)} were not recorded"
     if not events.tell("operator"):
-        yield "which operators began the work: none are recorded"
+        yield "No operators are linked to the device's work"

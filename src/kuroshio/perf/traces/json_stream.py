@@ -18,7 +18,7 @@ from ...errors import Refusal
 from .json_mending import mended
 from .json_scan import end_of_value, ends_of_elements
 
-LARGEST = 64 << 20  # bytes of an element, or of another value, with the space before it
+LARGEST = 16 << 20  # bytes of an element, or of another value, with the space before it
 _SPACE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _NOT_DECODED = (msgspec.DecodeError, RecursionError)
@@ -71,6 +71,14 @@ class Elements(Generic[T]):
             self._damaged("something comes after its end")
 
     def _object(self) -> Iterator[list[T]]:
+        for key in self._keys():
+            if self._next() == b"[" and key in self._large:
+                yield from self._array(bare=False)
+            else:
+                self.metadata[key] = self._value()
+
+    def _keys(self) -> Iterator[str]:
+        """An object's names; who takes one has to read its value."""
         self._drop(1)
         if self._next() == b"}":
             self._drop(1)
@@ -82,10 +90,7 @@ class Elements(Generic[T]):
             if self._next() != b":":
                 self._damaged("a name has no value")
             self._drop(1)
-            if self._next() == b"[" and key in self._large:
-                yield from self._array(bare=False)
-            else:
-                self.metadata[key] = self._value()
+            yield key
             after = self._next()
             if after not in (b",", b"}"):
                 self._damaged("values are not parted by commas")
@@ -218,6 +223,8 @@ class Elements(Generic[T]):
         return bool(piece)
 
     def _damaged(self, why: str) -> NoReturn:
+        if not self._text:
+            self._cut_off()
         begins = self._text[:40].decode("utf-8", "replace")
         raise Refusal(
             f"{self._name} is no whole JSON: {why}, after byte {self._passed}, from {begins!r}. It "

@@ -18,8 +18,8 @@ import numpy as np
 
 from ...errors import Refusal
 from .events import ABSENT, Column, Direction, Events, Kind, joined
-from .sound import fitting, sound, together
-from .sqlite_file import MAGIC, Database, as_texts, named, opened, tables_of
+from .sound import as_texts, fitting, named, sound, together
+from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
 
 FORM = "nsys SQLite"
@@ -84,17 +84,24 @@ def read(path: Path) -> Trace:
 def _lacks(events: Events, graphs: Events, open_ranges: int) -> Iterator[str]:
     if len(graphs):
         yield (
-            "which kernels ran within CUDA graphs: each launch of a graph is one event (nsys "
-            "profile --cuda-graph-trace=node tells them apart)"
+            "CUDA graphs were traced as one event each, without the kernels within (nsys profile "
+            "--cuda-graph-trace=node tells them apart)"
         )
     if not events.on_device.any():
-        yield "what a device did: no kernels or copies were traced (nsys profile --trace=cuda)"
+        yield "No kernels or copies were traced, or there were none (nsys profile --trace=cuda)"
     elif not events.of_kind(Kind.CALL).any():
-        yield "which call launched a kernel, and when: no calls of the runtime were traced"
-    if len(np.unique(events.process)) > 2 and not events[events.on_device].tell("process"):
-        yield "which call began which work: this old export does not say whose work it was"
+        yield (
+            "No calls of the runtime were traced, so it is not told which one launched a kernel, "
+            "and when"
+        )
+    nobodys = events.on_device & (events.process == ABSENT)
+    if nobodys.any() and len(np.unique(events.process)) > 2:
+        yield (
+            "This old export does not say which process work was of, so that it is not told which "
+            "call began it"
+        )
     if open_ranges:
-        yield f"how long {open_ranges:,} NVTX ranges lasted, which had not ended; they are left out"
+        yield f"Of {open_ranges:,} NVTX ranges the end was not recorded; they are left out"
 
 
 class _Reader:
@@ -228,7 +235,8 @@ class _Reader:
         process = _process_and_thread(rows.get("globalPid"))[0]
         others = {key: as_texts(rows[key]) for key in _OTHERS if key in rows}
         return Events.of(
-            names, others | columns.pop("others", {}), kind=kind, name=codes, start=rows["start"], end=rows["end"], process=process,
+            names, others | columns.pop("others", {}), kind=kind, name=codes,
+            start=rows["start"], end=rows["end"], process=process,
             device=self._device(rows.get("deviceId"), process), stream=rows.get("streamId"),
             correlation=rows.get("correlationId"), **columns,
         )  # fmt: skip
@@ -260,7 +268,12 @@ def _process_and_thread(
 
 
 def _processes(events: Events) -> Iterator[Events]:
-    for number in np.unique(events.process).tolist():
+    """Of each process; of an export that does not say whose work is there can be but one."""
+    numbers = np.unique(events.process).tolist()
+    if len([number for number in numbers if number != ABSENT]) < 2:
+        yield events
+        return
+    for number in numbers:
         yield events[events.process == number]
 
 

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import Refusal
-from . import chrome
+from . import (
+    chrome,
+    nsys,
+    rocpd,
+    rocprof_csv,
+    rocprofv3_csv,
+    rocprofv3_folder,
+    rocprofv3_json,
+    sqlite_file,
+)
 from .source import beginning
 from .trace import Trace
 
@@ -30,6 +39,12 @@ class Format(NamedTuple):
 
 
 FORMATS = (
+    Format("a folder of rocprofv3's", rocprofv3_folder.recognise, rocprofv3_folder.read),
+    Format("CSV of rocprofv3", rocprofv3_csv.recognise, rocprofv3_csv.read),
+    Format("CSV of rocprof", rocprof_csv.recognise, rocprof_csv.read),
+    Format("rocpd (SQLite)", rocpd.recognise, rocpd.read),
+    Format("SQLite of nsys", nsys.recognise, nsys.read),
+    Format("JSON of rocprofv3", rocprofv3_json.recognise, rocprofv3_json.read),
     Format(
         "Chrome JSON of torch.profiler, hipprof, rocprof or Kuroshio", chrome.recognise, chrome.read
     ),
@@ -55,6 +70,8 @@ def read(path: str | os.PathLike[str]) -> Trace:
     for each in FORMATS:
         if each.recognise(path, head):
             return each.read(path)
+    if head.startswith(sqlite_file.MAGIC):
+        sqlite_file.refuse(path)
     raise Refusal(f"{path} {_instead(path, head)}. What can be read: {_readable()}.")
 
 

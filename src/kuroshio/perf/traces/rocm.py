@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,11 +19,12 @@ _DIRECTIONS = {
     "DEVICE_TO_DEVICE": Direction.ON_DEVICE,
     "HOST_TO_HOST": Direction.ON_HOST,
 }
+NO_KERNELS = "No kernels were traced, or there were none (rocprofv3 --kernel-trace traces them)"
 NO_LAUNCHES = (
-    "which call launched a kernel, and when: no calls of the runtime were traced (rocprofv3 "
-    "--hip-trace traces them)"
+    "No calls of the runtime were traced, so it is not told which one launched a kernel, and when "
+    "(rocprofv3 --hip-trace traces them)"
 )
-NO_COPIES = "whether anything was copied: copies were not traced, or there were none"
+NO_COPIES = "No copies were traced, or there were none (rocprofv3 --memory-copy-trace traces them)"
 
 
 def kernel_name(name: str) -> str:
@@ -97,3 +98,13 @@ def described(events: Events, devices: Mapping[int, Device]) -> dict[int, Device
     """The devices that worked, by number; of those that nothing describes the maker is known."""
     numbers = [number for number in np.unique(events.device).tolist() if number != ABSENT]
     return {number: devices.get(number, Device(number, maker="AMD")) for number in numbers}
+
+
+def lacks(events: Events) -> Iterator[str]:
+    """What was not traced, a sentence each."""
+    if not events.of_kind(Kind.KERNEL).any():
+        yield NO_KERNELS
+    elif not (events.of_kind(Kind.CALL) & (events.correlation != ABSENT)).any():
+        yield NO_LAUNCHES
+    if not events.of_kind(Kind.COPY).any():
+        yield NO_COPIES

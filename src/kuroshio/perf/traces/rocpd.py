@@ -12,7 +12,8 @@ Samples, counters, allocations and the arguments of calls are not read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,6 @@ import numpy as np
 from ...errors import Refusal
 from .events import ABSENT, Events, Kind, joined
 from .rocm import (
-    NO_COPIES,
-    NO_LAUNCHES,
     between,
     blocks,
     call_kind,
@@ -32,15 +31,21 @@ from .rocm import (
     directions,
     kernel_kinds,
     kernel_name,
+    lacks,
     no_zeros,
 )
-from .sound import fitting, sound, together
-from .sqlite_file import MAGIC, Database, as_texts, named, opened, tables_of
+from .sound import as_texts, fitting, named, sound, together
+from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
 
 FORM = "rocpd SQLite"
 _ADVICE = "Write it with rocprofv3 --runtime-trace."
 _WORK = ("rocpd_kernel_dispatch", "rocpd_memory_copy", "rocpd_region")
+# Of torchrun, Open MPI, MPICH and Slurm.
+_RANKS = (
+    ("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"),
+)  # fmt: skip
 _OTHERS = ("queue_id", "graph_exec_id", "graph_node_id")
 _AXES = ("x", "y", "z")
 
@@ -61,6 +66,7 @@ def read(path: Path) -> Trace:
             number: device for process in processes for number, device in process.devices().items()
         }
         facts = {key: value for process in processes for key, value in process.facts().items()}
+        rank, ranks = processes[0].rank() if len(processes) == 1 else (None, None)
     events, notes = sound(together(parts))
     if not len(events):
         raise Refusal(f"{path} has rocpd's tables and no events in them. {_ADVICE}")
@@ -69,18 +75,11 @@ def read(path: Path) -> Trace:
         FORM,
         events,
         devices=described(events, devices),
-        cannot_tell=(*_lacks(events), *notes),
+        rank=rank,
+        ranks=ranks,
+        cannot_tell=(*lacks(events), *notes),
         facts=facts,
     )
-
-
-def _lacks(events: Events) -> Iterator[str]:
-    if not events.of_kind(Kind.KERNEL).any():
-        yield "which kernels ran: kernels were not traced, or there were none"
-    elif not (events.of_kind(Kind.CALL) & (events.correlation != ABSENT)).any():
-        yield NO_LAUNCHES
-    if not events.of_kind(Kind.COPY).any():
-        yield NO_COPIES
 
 
 def _suffixes(tables: frozenset[str]) -> list[str]:
@@ -158,6 +157,16 @@ class _Process:
             if command := _text(row["command"]):
                 facts["command"] = command
         return facts
+
+    def rank(self) -> tuple[int | None, int | None]:
+        """Which of how many, as the launcher told the process in its environment."""
+        for row in self._database.rows(self._table("rocpd_info_process"), ("environment",), 1):
+            variables = _extra(row["environment"])
+            for rank, ranks in _RANKS:
+                found = _decimal(variables.get(rank)), _decimal(variables.get(ranks))
+                if None not in found:
+                    return found
+        return None, None
 
     def _table(self, stem: str) -> str:
         return stem + self._suffix
@@ -341,3 +350,7 @@ def _extra(text: object) -> dict[str, object]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _decimal(text: object) -> int | None:
+    return int(text) if isinstance(text, str) and re.fullmatch("[0-9]{1,6}", text) else None

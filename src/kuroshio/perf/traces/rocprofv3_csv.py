@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from .csv_file import Sheet, header_in, header_of, sheet
 from .events import ABSENT, Column, Events, Kind, joined
 from .rocm import (
     NO_COPIES,
+    NO_KERNELS,
     NO_LAUNCHES,
     between,
     blocks,
@@ -34,7 +36,7 @@ from .rocm import (
     last_number,
     no_zeros,
 )
-from .sound import fitting, sound, together
+from .sound import check_one_run, fitting, sound, together
 from .trace import Device, Trace
 
 FORM = "rocprofv3 CSV"
@@ -47,16 +49,29 @@ _WHOLE = (
 )  # fmt: skip
 # Numbers of the record itself: the name says which kernel it was, and the start in which order.
 _WITHOUT = ("Kind", "Dispatch_Id", "Kernel_Id")
+_TRACES = ("kernels", "copies", "calls")
 _MOST_FILES = 4096
 _ADVICE = "Write them with rocprofv3 --runtime-trace --output-format csv."
 
 
+# Files of rocprofv3's that are no traces, and what they are instead.
+_NO_TRACES = {
+    "agents": "describes the devices and no more",
+    "totals": "has totals, without times; give the *_trace.csv beside it, or their folder",
+    "counters": "has counters, which kuroshio perf roofline --counters takes",
+}
+
+
 def kind_of(header: Sequence[str]) -> str | None:
-    """'kernels', 'copies', 'calls' or 'agents'; None of what is no trace of rocprofv3's."""
+    """'kernels', 'copies' or 'calls', or one of those that are no traces; None of other files."""
     names = set(header)
     if {"Node_Id", "Agent_Type"} <= names:
         return "agents"
-    if not names.issuperset(_TIMES) or "Counter_Name" in names:
+    if {"Calls", "TotalDurationNs"} <= names:
+        return "totals"
+    if {"Counter_Name", "Counter_Value"} <= names:
+        return "counters"
+    if not names.issuperset(_TIMES):
         return None
     if {"Kernel_Name", "Agent_Id"} <= names:
         return "kernels"
@@ -66,10 +81,10 @@ def kind_of(header: Sequence[str]) -> str | None:
 
 
 def recognise(path: Path, head: bytes) -> bool:
-    """Whether this is a folder with such files, or such a file."""
+    """Whether this is a folder with traces, or one file of rocprofv3's, a trace or none."""
     if path.is_dir():
-        return any(kind_of(header_of(file)) not in (None, "agents") for file in _files(path))
-    return kind_of(header_in(head)) not in (None, "agents")
+        return any(kind_of(header_of(file)) in _TRACES for file in _files(path))
+    return kind_of(header_in(head)) is not None
 
 
 def read(path: Path) -> Trace:
@@ -77,11 +92,13 @@ def read(path: Path) -> Trace:
     groups = _groups(path)
     if not groups:
         raise Refusal(
-            f"{path} has no rocprofv3 trace: no *_kernel_trace.csv, *_memory_copy_trace.csv or "
-            f"*_api_trace.csv (*_stats.csv are totals, without times). {_ADVICE}"
+            f"{path} {_instead(path)}. {_ADVICE} Traces are *_kernel_trace.csv, "
+            "*_memory_copy_trace.csv and *_api_trace.csv."
         )
     processes = [_process(group) for group in groups]
-    events, notes = sound(together(events for process in processes for events in process.events))
+    parts = [events for process in processes for events in process.events]
+    check_one_run(path, parts)
+    events, notes = sound(together(parts))
     if not len(events):
         raise Refusal(f"{path}: the files have headers and no events. {_ADVICE}")
     devices = described(
@@ -89,23 +106,28 @@ def read(path: Path) -> Trace:
     )
     lacks = [note for process in processes for note in process.notes]
     kinds = {kind for process in processes for kind in process.kinds}
-    facts = {"files": str(sum(process.files for process in processes))}
     return Trace(
         path, FORM, events, devices=devices,
         cannot_tell=(*dict.fromkeys([*lacks, *_lacks(kinds, events), *notes]),),
-        facts=facts,
+        facts={"files": str(sum(process.files for process in processes))},
     )  # fmt: skip
+
+
+def _instead(path: Path) -> str:
+    if path.is_dir():
+        return "is a folder without a trace of rocprofv3's"
+    return _NO_TRACES.get(kind_of(header_of(path)) or "", "is no trace of rocprofv3's")
 
 
 def _lacks(kinds: set[str], events: Events) -> Iterator[str]:
     if "kernels" not in kinds:
-        yield "which kernels ran: kernels were not traced (rocprofv3 --kernel-trace traces them)"
+        yield NO_KERNELS
     elif not (events.of_kind(Kind.CALL) & (events.correlation != ABSENT)).any():
         yield NO_LAUNCHES
     if "copies" not in kinds:
         yield NO_COPIES
     else:
-        yield "how many bytes a copy moved: this CSV has none (rocprofv3's JSON and rocpd do)"
+        yield "How many bytes a copy moved is not in this CSV (rocprofv3's JSON and rocpd tell it)"
 
 
 @dataclass
@@ -120,25 +142,21 @@ class _Process:
 
 
 def _files(path: Path) -> list[Path]:
-    found: list[Path] = []
-    for file in path.rglob("*.csv"):
-        if len(found) == _MOST_FILES:
-            raise Refusal(
-                f"{path} has more than {_MOST_FILES} CSV files. Give the folder of one run."
-            )
-        found.append(file)
-    return sorted(found)
+    found = sorted(islice(path.rglob("*.csv"), _MOST_FILES + 1))
+    if len(found) > _MOST_FILES:
+        raise Refusal(f"{path} has more than {_MOST_FILES} CSV files. Give the folder of one run.")
+    return found
 
 
-def _groups(path: Path) -> list[list[tuple[str, Path]]]:
+def _groups(path: Path) -> list[list[tuple[str | None, Path]]]:
     """Files that belong together, those of a process: they begin alike, with its number."""
     files = _files(path) if path.is_dir() else [path]
-    groups: dict[tuple[Path, str], list[tuple[str, Path]]] = defaultdict(list)
+    groups: dict[tuple[Path, str], list[tuple[str | None, Path]]] = defaultdict(list)
     for file in files:
         kind = kind_of(header_of(file))
-        if kind is not None:
+        if kind in (*_TRACES, "agents"):
             groups[file.parent, _prefix(file)].append((kind, file))
-    return [group for group in groups.values() if any(kind != "agents" for kind, _ in group)]
+    return [group for group in groups.values() if any(kind in _TRACES for kind, _ in group)]
 
 
 def _prefix(file: Path) -> str:
@@ -149,8 +167,8 @@ def _prefix(file: Path) -> str:
     )  # fmt: skip
 
 
-def _process(files: Sequence[tuple[str, Path]]) -> _Process:
-    found = _Process(files=len(files), kinds={kind for kind, _ in files})
+def _process(files: Sequence[tuple[str | None, Path]]) -> _Process:
+    found = _Process(files=len(files), kinds={kind for kind, _ in files if kind})
     on_device: list[Events] = []
     on_host: list[Events] = []
     for kind, file in files:
@@ -160,8 +178,10 @@ def _process(files: Sequence[tuple[str, Path]]) -> _Process:
         table = sheet(file, _WHOLE, _WITHOUT)
         if table.cut:
             found.notes.append(
-                f"what came after the last whole line of {file.name}, which is cut off"
+                f"{file.name} is cut off: what came after its last whole line is missing"
             )
+        if kind_of(table.header) != kind:  # cut off in its first line
+            continue
         if kind == "calls":
             on_host.append(_calls(table))
         else:
@@ -171,7 +191,8 @@ def _process(files: Sequence[tuple[str, Path]]) -> _Process:
         # Their work cannot be told apart, since kernels and copies do not name their process.
         if any((part.correlation != ABSENT).any() for part in on_device):
             found.notes.append(
-                "which call began which work: files of several processes have one name"
+                "Files of several processes have one name, so that it is not told which call "
+                "began which work"
             )
         nothing = [replace(part, correlation=np.full(len(part), ABSENT)) for part in on_device]
         apart = joined(on_host)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 from urllib.parse import quote
 
 import numpy as np
@@ -19,6 +20,7 @@ from .events import ABSENT, Column
 from .sound import MOST_EVENTS
 
 MAGIC = b"SQLite format 3\0"
+_GZIP = b"\x1f\x8b"
 _ROWS = 1 << 14  # fetched at a time
 _LONGEST = 1 << 24  # bytes of a text
 _WAIT = 2.0  # s for another program's lock
@@ -77,7 +79,7 @@ class Database:
         found = np.empty((len(there), number), np.int64)
         codes = np.full(number, ABSENT, np.int32)
         known: dict[str, int] = {}
-        chosen = [f"coalesce({_quoted(name)}, {ABSENT})" for name in there]
+        chosen = [_quoted(name) for name in there]
         if text in self.columns(table):
             chosen.append(_quoted(text))
         row = 0
@@ -98,6 +100,8 @@ class Database:
 
     def _whole_numbers(self, table: str, name: str, values: tuple) -> np.ndarray:
         try:
+            if None in values:
+                values = tuple(ABSENT if value is None else value for value in values)
             return np.fromiter(values, np.int64, len(values))
         except (TypeError, ValueError, OverflowError) as problem:
             raise Refusal(
@@ -144,7 +148,7 @@ def opened(path: Path, advice: str) -> Iterator[Database]:
     try:
         connection = _connected(path)
         yield Database(path, connection)
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, UnicodeDecodeError) as problem:  # the second of an error's own text
         if "locked" in str(problem) or "busy" in str(problem):
             raise Refusal(
                 f"{path} is locked: another program is writing it. Wait until the profiler has "
@@ -194,6 +198,8 @@ def _check_whole(path: Path, advice: str) -> None:
             size = file.seek(0, os.SEEK_END)
     except OSError as problem:
         raise Refusal(f"{path} cannot be read: {problem.strerror}.") from problem
+    if head.startswith(_GZIP):
+        raise Refusal(f"{path} is packed by gzip, and a database is not read in order. Unpack it.")
     if not head.startswith(MAGIC) or len(head) < 100:
         raise Refusal(f"{path} is no SQLite database. {advice}")
     page = int.from_bytes(head[16:18], "big")
@@ -216,16 +222,12 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def named(
-    keys: np.ndarray, texts: Mapping[int, str], unknown: str = "unnamed"
-) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names, and for each key the number of its name among them."""
-    found, codes = np.unique(keys, return_inverse=True)
-    return tuple(texts.get(key, unknown) for key in found.tolist()), codes.astype(np.int32)
-
-
-def as_texts(numbers: np.ndarray) -> Column:
-    """Whole numbers as an attribute that only one format knows."""
-    found, codes = np.unique(numbers, return_inverse=True)
-    codes = np.where(numbers == ABSENT, ABSENT, codes)
-    return Column(codes.astype(np.int32), tuple(map(str, found.tolist())))
+def refuse(path: Path) -> NoReturn:
+    """Of a database that no reader knows: why."""
+    with opened(path, "") as database:
+        tables = sorted(database.tables)
+    held = f"its tables are {', '.join(tables[:5])}{' ...' if len(tables) > 5 else ''}"
+    raise Refusal(
+        f"{path} is a database of another program: {held if tables else 'it has no tables'}. Of "
+        "databases those of nsys (nsys export --type sqlite) and of rocprofv3 (rocpd) can be read."
+    )
