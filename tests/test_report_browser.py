@@ -13,6 +13,8 @@ from browser import Browser
 from diagnosis_cases import CASES
 from kuroshio.perf.report.diagnosis import diagnose
 from kuroshio.perf.report.page import page
+from kuroshio.perf.traces.events import Events
+from kuroshio.perf.traces.trace import Trace
 from test_findings import ranks
 from test_report_page import HOSTILE, hostile, large
 
@@ -229,7 +231,7 @@ def test_nothing_is_wider_than_the_window_and_text_can_be_read(show, key, width,
     poor = shown.do(CONTRAST)
     assert poor == []
     small = shown.do(
-        "[...document.querySelectorAll('.finding, .tools button')]"
+        "[...document.querySelectorAll('button.finding, .tools button')]"
         ".filter(b => b.getBoundingClientRect().height < 38).map(b => b.id)"
     )
     assert small == []
@@ -320,6 +322,17 @@ def test_motion_only_for_those_who_want_it(show, browser):
     assert shown.do(asked) == "auto"
     browser.look(1280, calm=False)
     assert shown.do(asked) == "smooth"
+
+
+def test_pages_of_nothing_have_nothing_to_complain_of(show):
+    empty = Trace(Path("empty.json"), "made by hand", Events.of((), start=[]))
+    assert show(empty).do("document.querySelectorAll('canvas').length") == 0
+    none = show(CASES["no-device-work"](True))
+    none.click("#finding-0 .finding")
+    assert none.do("SHOWS.chosen") is None
+    none.do("byId('canvas').focus()")
+    for key in ("n", "p", "+", "0", "Escape"):
+        none.key(key)
 
 
 def test_a_window_that_changes(show):

@@ -96,7 +96,7 @@ def test_the_page_is_whole_and_needs_nothing_else(key):
     assert "prefers-color-scheme: dark" in made
     assert "prefers-reduced-motion" in made
     buttons = [each for each in parsed.all("button") if each.get("class") == "finding"]
-    assert len(buttons) == 1
+    assert len(buttons) == (key != "no-device-work")  # which has no place to go to
     identities = [each["id"] for _, each in parsed.elements if "id" in each]
     assert len(identities) == len(set(identities))
 
@@ -191,9 +191,7 @@ def large(number: int, names: int = 50, length: int = 30) -> Trace:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("number", "names", "length"), [(1_000_000, 50, 30), (60_000, 21_000, 60)]
-)
+@pytest.mark.parametrize(("number", "names", "length"), [(1_000_000, 50, 30), (60_000, 21_000, 60)])
 def test_a_page_of_many_events_or_names_is_bounded(number, names, length):
     trace = large(number, names, length)
     made = page(diagnose([trace]))

@@ -84,17 +84,18 @@ function keys(event) {
 // A finding's places are marked, the longest is gone to; again, and the marks are gone.
 function choose(number) {
   const same = number !== null && SHOWS.chosen && SHOWS.chosen.number === number;
-  const places = number === null || same ? [] : SHOWS.data.findings[number].places;
-  SHOWS.chosen = places.length ? { number, places, at: 0 } : null;
-  document.querySelectorAll('.finding').forEach((button, place) => {
-    const on = Boolean(SHOWS.chosen) && place === number;
+  SHOWS.chosen = number === null || same ? null :
+    { number, places: SHOWS.data.findings[number].places, at: 0 };
+  document.querySelectorAll('button.finding').forEach(button => {
+    const on = Boolean(SHOWS.chosen) && Number(button.dataset.number) === number;
     button.setAttribute('aria-pressed', String(on));
     button.closest('li').classList.toggle('shown', on);
   });
   for (const id of ['next', 'previous']) if (byId(id)) byId(id).disabled = !SHOWS.chosen;
   if (SHOWS.chosen) {
     go();
-    byId('timeline-part').scrollIntoView({ block: 'start', behavior: calm.matches ? 'auto' : 'smooth' });
+    const behavior = calm.matches ? 'auto' : 'smooth';
+    byId('timeline-part').scrollIntoView({ block: 'start', behavior });
   } else {
     byId('said').textContent = '';
     schedule();
@@ -144,10 +145,10 @@ function sortable(table) {
 function begin() {
   prepare(JSON.parse(byId('data').textContent));
   document.querySelectorAll('table.sortable').forEach(sortable);
-  document.querySelectorAll('.finding').forEach((button, number) => {
-    button.addEventListener('click', () => choose(number));
-  });
   if (!byId('timeline')) return;
+  document.querySelectorAll('button.finding').forEach(button => {
+    button.addEventListener('click', () => choose(Number(button.dataset.number)));
+  });
   pointers(byId('canvas'));
   byId('canvas').addEventListener('keydown', keys);
   const acts = { nearer: () => zoom(0.5), farther: () => zoom(2), whole,

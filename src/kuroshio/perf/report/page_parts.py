@@ -68,10 +68,16 @@ def _finding(finding: Finding, number: int) -> str:
     ]
     rows = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in told if said)
     opened = " open" if number == 0 else ""
+    head = f'<span>{text(finding.title)}</span><span class="most">{text(most)}</span>'
+    if finding.places:
+        head = (
+            f'<button type="button" class="finding" data-number="{number}" aria-pressed="false" '
+            f'aria-controls="timeline">{head}</button>'
+        )
+    else:  # nothing to go to
+        head = f'<div class="finding">{head}</div>'
     return (
-        f'<li id="finding-{number}"><button type="button" class="finding" aria-pressed="false" '
-        f'aria-controls="timeline"><span>{text(finding.title)}</span>'
-        f'<span class="most">{text(most)}</span></button>\n{bar}{paragraph(finding.summary)}\n'
+        f'<li id="finding-{number}">{head}\n{bar}{paragraph(finding.summary)}\n'
         f"<details{opened}><summary>What to verify, and what helps</summary>"
         f"<dl>{rows}</dl></details></li>"
     )
