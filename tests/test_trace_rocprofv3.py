@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,22 +132,73 @@ def test_blocks_that_do_not_fill_are_counted_as_blocks(tmp_path):
     assert events.stream.tolist() == [ABSENT, ABSENT]
 
 
-def test_real_samples(shared):
-    trace = rocprofv3_csv.read(shared / "traces" / "rocprofv3")
-    kinds = dict(zip(*np.unique(trace.events.kind, return_counts=True), strict=True))
-    assert kinds == {Kind.KERNEL: 7, Kind.COPY: 2, Kind.CALL: 22, Kind.ANNOTATION: 5}
-    kernels = trace.events[trace.events.kind == Kind.KERNEL]
-    assert (
-        kernels.named(0)
-        == "void addition_kernel<float>(float*, float const*, float const*, int, int)"
+@pytest.mark.parametrize(
+    ("name", "kind", "number"),
+    [
+        ("kernel", Kind.KERNEL, 7), ("memory_copy", Kind.COPY, 2), ("hip_compile", Kind.CALL, 4),
+        ("hip_runtime", Kind.CALL, 8), ("hsa_api", Kind.CALL, 10),
+        ("marker_api", Kind.ANNOTATION, 5),
+    ],
+)  # fmt: skip
+def test_real_samples(shared, name, kind, number):
+    events = rocprofv3_csv.read(shared / "traces" / "rocprofv3" / f"{name}_trace.csv").events
+    assert events.kind.tolist() == [kind] * number
+    if kind == Kind.KERNEL:
+        assert events.named(0).startswith("void addition_kernel<float>(float*, float const*, ")
+        assert events.duration[0] == 8819330200116308 - 8819330200067564
+        assert events.grid[0].tolist() == [16, 1024, 1]
+    if kind == Kind.COPY:
+        assert events.direction.tolist() == [Direction.TO_DEVICE, Direction.TO_HOST]
+
+
+def test_a_folder_of_several_runs_is_refused(shared):
+    # They are of several programs, on clocks that have nothing to do with each other.
+    with pytest.raises(Refusal, match=r"several runs: .* for up to 7,29\d,\d{3} s"):
+        rocprofv3_csv.read(shared / "traces" / "rocprofv3")
+
+
+def test_processes_that_follow_each_other_are_one_run(folder):
+    later = replace(RUN[0], number=4010, kernels=(Kernel("late", 59 * 10**9, 60 * 10**9, 0),))
+    write_csv(folder, (RUN[0], replace(later, calls=(), copies=(), ranges=())))
+    assert "late" in rocprofv3_csv.read(folder).events.names
+
+
+def test_what_rocpd_makes_of_two_processes(tmp_path):
+    times = "Correlation_Id,Start_Timestamp,End_Timestamp"
+    (tmp_path / "out_kernel_trace.csv").write_text(
+        f"Guid,Kind,Agent_Id,Queue_Id,Stream_Id,Kernel_Name,{times},Duration,Lds_Block_Size,"
+        "Scratch_Size,Vgpr_Count,Accum_Vgpr_Count,Sgpr_Count\n"
+        "00-a,KERNEL_DISPATCH,Agent 4,1,0,mine,7,1000,1100,100,8456,0,16,0,32\n"
+        "00-b,KERNEL_DISPATCH,Agent 5,1,0,theirs,7,1010,1100,90,0,0,20,4,64\n"
     )
-    assert kernels.duration[0] == 8819330200116308 - 8819330200067564
-    assert kernels.grid[0].tolist() == [16, 1024, 1]
-    # The files are of several programs, and kernels do not say whose they are.
+    (tmp_path / "out_regions_trace.csv").write_text(
+        f"Guid,Domain,Function,Process_Id,Thread_Id,{times}\n"
+        "00-a,HIP_RUNTIME_API_EXT,hipLaunchKernel,4000,4000,7,900,910\n"
+        "00-b,HIP_RUNTIME_API_EXT,hipLaunchKernel,4010,4010,7,920,930\n"
+    )
+    trace = rocprofv3_csv.read(tmp_path)
+    events = trace.events
+    assert work.launches_of(events) == [(4000, 900, 1000), (4010, 920, 1010)]
+    kernels = events[events.kind == Kind.KERNEL]
+    assert kernels.process.tolist() == [4000, 4010]
+    assert kernels.device.tolist() == [4, 5]
+    assert (kernels.registers.tolist(), kernels.shared.tolist()) == ([16, 20], [8456, 0])
+    assert sorted(kernels.others) == ["Accum_Vgpr_Count", "Queue_Id", "Sgpr_Count"]
+    assert len(trace.cannot_tell) == 1  # that there are no copies
+
+
+def test_files_of_several_processes_with_one_name_are_not_linked(tmp_path):
+    header = "Domain,Function,Process_Id,Correlation_Id,Start_Timestamp,End_Timestamp\n"
+    (tmp_path / "hip_api_trace.csv").write_text(f"{header}HIP_API,hipLaunchKernel,1,7,10,20\n")
+    (tmp_path / "rccl_api_trace.csv").write_text(f"{header}RCCL_API,f,2,7,10,20\n")
+    (tmp_path / "kernel_trace.csv").write_text(
+        "Kernel_Name,Agent_Id,Correlation_Id,Start_Timestamp,End_Timestamp\nk,1,7,15,25\n"
+    )
+    trace = rocprofv3_csv.read(tmp_path)
     assert any("several processes have one name" in each for each in trace.cannot_tell)
-    assert (kernels.correlation == ABSENT).all()
-    copies = trace.events[trace.events.kind == Kind.COPY]
-    assert copies.direction.tolist() == [Direction.TO_DEVICE, Direction.TO_HOST]
+    kernel = trace.events[trace.events.kind == Kind.KERNEL]
+    assert kernel.correlation.tolist() == [ABSENT]
+    assert len(set(trace.events.correlation[trace.events.kind == Kind.CALL])) == 2
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ from ..traces.events import Direction, Events, Kind
 from .groups import (
     ALLOCATION,
     COLLECTIVE,
+    PROFILER_STEP,
     TRACING,
     calls,
+    communicating,
     devices,
     during,
     named,
@@ -94,31 +96,30 @@ class _Ruling:
         thread = np.where(self.call >= 0, self.call, nest.busiest())
         self.trusted = trusted & (thread >= 0)
         self.thread = np.where(self.trusted, thread, -1)
-        self.chain = list(nest.upwards(self._at_midpoint(nest)))
+        self.nest = nest
 
     def rule(self) -> tuple[np.ndarray, np.ndarray]:
         events = self.events
-        self._most_of(Cause.TRACER, named(events, TRACING) & on_host(events))
-        self._enclosed(Cause.COMMUNICATION, named(events, COLLECTIVE))
+        self._most_of(Cause.TRACER, named(events, TRACING, on_host(events)))
+        host = on_host(events)
+        sends, reads = named(events, COLLECTIVE, host), reading(events)
+        allocates = calls(events, ALLOCATION)
+        tells = host & ~named(events, PROFILER_STEP, host, whole=True)
+        sending, loading, allocating, covering = self._covered_by(sends, reads, allocates, tells)
+        self._give(Cause.COMMUNICATION, sending >= 0, sending)
         # What was launched before the hole was not kept from it by what the host did.
         in_time = self.known & ~self.late
-        reads = reading(events)
-        self._enclosed(Cause.READING, reads, unless=in_time)
+        self._give(Cause.READING, (loading >= 0) & ~in_time, loading)
         self._most_of(Cause.READING, reads, unless=in_time)
-        self._enclosed(Cause.ALLOCATION, calls(events, ALLOCATION), unless=in_time)
+        self._give(Cause.ALLOCATION, (allocating >= 0) & ~in_time, allocating)
         self._elsewhere()
         self._after_waiting()
         self._copying()
-        covering = self._covering()
         self._give(Cause.HOST, self.launching, self.call)
         self._give(Cause.HOST, self.late, covering)
         self._give(Cause.TRACER, self.known, self.call)
         self._give(Cause.UNKNOWN, np.ones(len(self.gaps), bool), covering)
         return self.cause, self.culprit
-
-    def _at_midpoint(self, nest: Nest) -> np.ndarray:
-        """What covers more than half of a window is under way in its middle."""
-        return nest.innermost(self.thread, (self.gaps.start + self.until) // 2)
 
     def _share(self, rows: np.ndarray) -> np.ndarray:
         """Whether an event covers more than half of the host's part of each hole."""
@@ -127,11 +128,18 @@ class _Ruling:
         end = np.minimum(self.events.end[rows], self.until)
         return there & (2 * (end - start) > self.until - self.gaps.start)
 
-    def _covering(self) -> np.ndarray:
-        """The innermost event that covers most of each hole."""
-        found = np.full(len(self.gaps), -1, np.int64)
-        for rows in self.chain:
-            found = np.where((found < 0) & self._share(rows), rows, found)
+    def _covered_by(self, *groups: np.ndarray) -> list[np.ndarray]:
+        """Of each group of events the innermost that covers most of a hole, -1 of none.
+
+        On the thread that launches; what covers more than half is under way in the middle.
+        """
+        found = [np.full(len(self.gaps), -1, np.int64) for _ in groups]
+        middle = self.gaps.start + (self.until - self.gaps.start) // 2
+        for rows in self.nest.upwards(self.nest.innermost(self.thread, middle)):
+            share = self._share(rows)
+            for at, group in enumerate(groups):
+                new = share & group[rows] & (found[at] < 0)
+                found[at][new] = rows[new]
         return found
 
     def _give(self, cause: Cause, holes: np.ndarray, culprit: np.ndarray) -> None:
@@ -139,11 +147,6 @@ class _Ruling:
         mine = holes & (self.cause < 0)
         self.cause[mine] = CAUSES.index(cause)
         self.culprit[mine] = culprit[mine]
-
-    def _enclosed(self, cause: Cause, told: np.ndarray, unless: np.ndarray | bool = False) -> None:
-        """One of these events covers most of it, on the thread that launches."""
-        for rows in self.chain:
-            self._give(cause, self._share(rows) & told[rows] & ~np.bool_(unless), rows)
 
     def _most_of(self, cause: Cause, rows: np.ndarray, unless: np.ndarray | bool = False) -> None:
         """Such events, on any thread, cover more than half of it together."""
@@ -161,7 +164,7 @@ class _Ruling:
         if len(devices(events)) < 2:
             return
         copies = events.kind == Kind.COPY
-        sends = (events.kind == Kind.KERNEL) & named(events, COLLECTIVE)
+        sends = communicating(events)
         for cause, kind in ((Cause.COPY, copies), (Cause.COMMUNICATION, sends)):
             # Never its own: it has no work in a hole.
             chosen = np.flatnonzero(kind)

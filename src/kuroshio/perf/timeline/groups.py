@@ -38,19 +38,30 @@ READING = re.compile(
     r"|(?<![a-z])(?:next|fetch|read|get)_?batch|prefetch|\bread(?:ing)?\b|\binflate\b|^fetch$",
     re.IGNORECASE,
 )
+# Of a profiler. It covers all that a step does, and so tells nothing of any of it.
+PROFILER_STEP = re.compile(r"ProfilerStep\s*#\d+")
 TRACING = re.compile(r"Activity Buffer Request|Buffer Flush|Instrumentation|CUPTI|roctracer")
 
 
-def named(events: Events, pattern: re.Pattern[str], *, whole: bool = False) -> np.ndarray:
-    """Which events have a name with the pattern, or that begins with it."""
+def named(
+    events: Events, pattern: re.Pattern[str], among: np.ndarray, *, whole: bool = False
+) -> np.ndarray:
+    """Which of these, a mask, have a name with the pattern, or one that begins with it."""
     found = pattern.match if whole else pattern.search
-    told = np.fromiter((bool(found(name)) for name in events.names), bool, len(events.names))
-    return told[events.name] if len(events.names) else np.zeros(len(events), bool)
+    # There may be as many names as events: only those that matter are looked at.
+    asked = np.zeros(len(events.names), bool)
+    asked[events.name[among]] = True
+    told = np.zeros(len(events.names), bool)
+    for number in np.flatnonzero(asked).tolist():
+        told[number] = bool(found(events.names[number]))
+    hits = among.copy()
+    hits[among] = told[events.name[among]]
+    return hits
 
 
 def calls(events: Events, pattern: re.Pattern[str]) -> np.ndarray:
     """Which are calls whose name begins so."""
-    return (events.kind == Kind.CALL) & named(events, pattern, whole=True)
+    return named(events, pattern, events.kind == Kind.CALL, whole=True)
 
 
 def on_host(events: Events) -> np.ndarray:
@@ -62,17 +73,17 @@ def on_host(events: Events) -> np.ndarray:
 def reading(events: Events) -> np.ndarray:
     """Which load data on the host: operators, annotations and stages that are called so."""
     kinds = events.of_kind(Kind.OPERATOR, Kind.ANNOTATION, Kind.STAGE) & (events.device < 0)
-    return kinds & named(events, READING)
+    return named(events, READING, kinds)
 
 
 def communicating(events: Events) -> np.ndarray:
     """Which are kernels of a communication library."""
-    return (events.kind == Kind.KERNEL) & named(events, COMMUNICATION)
+    return named(events, COMMUNICATION, events.kind == Kind.KERNEL)
 
 
 def computing(events: Events) -> np.ndarray:
     """Which are kernels that are no communication."""
-    return (events.kind == Kind.KERNEL) & ~named(events, COMMUNICATION)
+    return (events.kind == Kind.KERNEL) & ~communicating(events)
 
 
 def devices(events: Events) -> list[int]:

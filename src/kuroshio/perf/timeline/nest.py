@@ -9,6 +9,10 @@ import numpy as np
 from ..traces.events import Events
 from .groups import on_host
 
+_DEEPEST = (
+    1000  # events around one: a program's calls are not nested deeper, a hostile file's may be
+)
+
 
 class Nest:
     """Of all host events, thread by thread. Rows are of the table; -1 stands for none.
@@ -46,13 +50,16 @@ class Nest:
             mine = asked[threads == thread]
             begun = np.searchsorted(self._starts[first:last], moments[mine], side="right")
             at[mine] = np.where(begun > 0, first + begun - 1, -1)
-        while (over := self._ends[at] <= moments).any():
+        while len(over := asked[self._ends[at[asked]] <= moments[asked]]):
             at[over] = self._above[at[over]]
+            asked = over
         return self._rows[at]
 
     def upwards(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """These, then what encloses each, and so on until nothing encloses any."""
-        while (rows >= 0).any():
+        for _ in range(_DEEPEST):
+            if not (rows >= 0).any():
+                return
             yield rows
             rows = self.parents(rows)
 

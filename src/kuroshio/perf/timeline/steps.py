@@ -10,14 +10,13 @@ from enum import StrEnum
 import numpy as np
 
 from ..traces.events import Events, Kind
-from .groups import communicating, computing, during, on_host, reading
+from .groups import PROFILER_STEP, communicating, computing, during, named, on_host, reading
 from .intervals import NONE, Intervals, union
 from .launches import Launches, Links
 from .periods import period_starts
 from .spread import Spread, spread
 from .waits import Blocking
 
-_PROFILER_STEP = re.compile(r"ProfilerStep\s*#\d+")
 # Annotations of one name are steps if they follow each other: at least so much of the time from
 # the first to the last is theirs. Phases of a step, such as forward, are less.
 _COVER = 0.8
@@ -139,8 +138,8 @@ def _found(events: Events, links: Links) -> tuple[Source, np.ndarray, np.ndarray
 def _annotated(events: Events) -> np.ndarray:
     """Rows of steps: a profiler's own, else the program's ranges that follow each other."""
     host = on_host(events) & events.of_kind(Kind.ANNOTATION, Kind.OPERATOR)
-    told = np.fromiter((bool(_PROFILER_STEP.match(name)) for name in events.names), bool)
-    if len(events.names) and (found := np.flatnonzero(host & told[events.name])).size:
+    found = np.flatnonzero(named(events, PROFILER_STEP, host, whole=True))
+    if len(found):
         return _apart(events, found)
     best, cover = np.empty(0, np.int64), 0.0
     rows = np.flatnonzero(host & (events.kind == Kind.ANNOTATION))
@@ -157,9 +156,10 @@ def _annotated(events: Events) -> np.ndarray:
 
 def _by_family(events: Events, rows: np.ndarray) -> list[np.ndarray]:
     """Rows of names that differ in figures only: 'epoch 3', 'step #12'."""
+    used, at = np.unique(events.name[rows], return_inverse=True)
     numbers: dict[str, int] = {}
-    family = [numbers.setdefault(re.sub(r"\d+", "#", name), len(numbers)) for name in events.names]
-    mine = np.array(family, np.int64)[events.name[rows]] if family else rows
+    plain = [re.sub(r"\d+", "#", events.names[name]) for name in used.tolist()]
+    mine = np.array([numbers.setdefault(name, len(numbers)) for name in plain], np.int64)[at]
     order = np.argsort(mine, kind="stable")
     return np.split(rows[order], np.flatnonzero(np.diff(mine[order])) + 1)
 

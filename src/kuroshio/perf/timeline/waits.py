@@ -182,8 +182,8 @@ def _causes(
     events: Events, nest: Nest, rows: np.ndarray, how: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How, the row of what makes each a wait, and of its innermost operator (-1 of none)."""
-    reads_back = (events.kind == Kind.OPERATOR) & named(events, READ_BACK, whole=True)
-    copies = (events.kind == Kind.OPERATOR) & named(events, COPYING, whole=True)
+    reads_back = named(events, READ_BACK, events.kind == Kind.OPERATOR, whole=True)
+    copies = named(events, COPYING, events.kind == Kind.OPERATOR, whole=True)
     operator, innermost = events.kind == Kind.OPERATOR, np.full(len(rows), -1, np.int64)
     back, copy = innermost.copy(), innermost.copy()
     for above in nest.upwards(nest.parents(rows)):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...errors import Refusal
 from . import rocpd, rocprofv3_csv, rocprofv3_json
-from .sound import together
+from .sound import check_one_run, together
 from .source import beginning
 from .sqlite_file import MAGIC
 from .trace import Trace
@@ -62,6 +62,7 @@ def _together(path: Path, each: Iterable[Trace]) -> Trace:
     first = traces[0]
     if len(traces) == 1:
         return first
+    check_one_run(path, [trace.events for trace in traces])
     return Trace(
         path, first.form, together(trace.events for trace in traces).in_order(),
         devices={key: device for trace in traces for key, device in trace.devices.items()},

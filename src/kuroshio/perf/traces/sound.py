@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
+from ...errors import Refusal
 from .events import ABSENT, Column, Events, joined
 
+_APART = 60 * 10**9  # ns without any process that one run may have
 MOST_EVENTS = 30_000_000  # that a table is made of: some 10 GB
 
 
@@ -39,6 +42,29 @@ def together(processes: Iterable[Events]) -> Events:
             events = replace(events, correlation=moved)
         parts.append(events)
     return joined(parts)
+
+
+def check_one_run(path: Path, parts: Iterable[Events]) -> None:
+    """A Refusal where most of the time is between processes: then they are of several runs.
+
+    A profiler adds to a folder that it wrote before, and a clock begins anew with the machine.
+    """
+    spans = [
+        (int(events.start[whole].min()), int(events.end[whole].max()))
+        for events in parts
+        if (whole := (events.start > 0) & (events.end >= events.start)).any()
+    ]
+    between = longest = until = 0
+    for start, end in sorted(spans):
+        if until and start > until:
+            between, longest = between + start - until, max(longest, start - until)
+        until = max(until, end)
+    covered = until - min(spans)[0] - between if spans else 0
+    if between > max(covered, _APART):
+        raise Refusal(
+            f"{path} holds several runs: between their processes nothing was recorded for up to "
+            f"{longest / 1e9:,.0f} s. Give the files of one run, in a folder of their own."
+        )
 
 
 def fitting(numbers: np.ndarray, kind: type = np.int32) -> np.ndarray:

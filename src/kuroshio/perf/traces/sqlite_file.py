@@ -79,7 +79,7 @@ class Database:
         found = np.empty((len(there), number), np.int64)
         codes = np.full(number, ABSENT, np.int32)
         known: dict[str, int] = {}
-        chosen = [f"coalesce({_quoted(name)}, {ABSENT})" for name in there]
+        chosen = [_quoted(name) for name in there]
         if text in self.columns(table):
             chosen.append(_quoted(text))
         row = 0
@@ -100,6 +100,8 @@ class Database:
 
     def _whole_numbers(self, table: str, name: str, values: tuple) -> np.ndarray:
         try:
+            if None in values:
+                values = tuple(ABSENT if value is None else value for value in values)
             return np.fromiter(values, np.int64, len(values))
         except (TypeError, ValueError, OverflowError) as problem:
             raise Refusal(
