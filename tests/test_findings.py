@@ -222,3 +222,26 @@ def test_nothing_ever_saves_more_than_there_is(steps):
     saved = [each.saves for each in diagnosis.findings if each.saves] if diagnosis else []
     assert saved == sorted(saved, reverse=True)
     assert np.isfinite(saved).all()
+
+
+def test_a_pipeline_shows_the_moments_in_which_the_device_waits():
+    trace = CASES["pipeline-reading"](True)
+    found = diagnose([trace]).findings[0]
+    assert found.places_in_all == 40
+    assert {place.duration for place in found.places} == {1 * MS}
+    assert found.saves == 40 * MS
+    kernels = trace.events[trace.events.kind == 0]
+    for place in found.places:
+        assert not ((kernels.start < place.end) & (kernels.end > place.start)).any()
+
+
+def test_waiting_is_shown_where_nobody_works():
+    made = Made()
+    for thread in (1, 2):
+        for at in range(0, 100, 10):
+            made.stage("read", at * MS, (at + 2) * MS, thread=thread)
+    made.stage("wait", 0, 100 * MS, thread=3)
+    found = diagnose([made.trace()]).findings[0]
+    assert found.key == "pipeline-waiting"
+    assert found.places_in_all == 10
+    assert {place.duration for place in found.places} == {8 * MS}

@@ -78,6 +78,12 @@ def test_devices_are_described_and_are_those_of_the_machine(path):
     assert trace.cannot_tell == ()
 
 
+def test_a_device_without_a_number_of_the_machine_keeps_its_own(path):
+    unknown = {"gpuId": None, "cudaId": 0, "pid": 4000}
+    write_nsys(path, RUN, lambda file: file.insert("TARGET_INFO_CUDA_DEVICE", **unknown))
+    assert list(nsys.read(path).devices) == [0]
+
+
 def test_several_ranks_are_no_rank(path):
     def more(file):
         file.insert("MPI_RANKS", globalPid=1, rank=0)

@@ -148,6 +148,20 @@ def test_names_that_are_not_utf8_are_shown_as_well_as_can_be(folder):
     assert "k\ufffd" in events.names
 
 
+def test_ranges_whose_texts_are_packed_keep_the_names_of_calls(folder):
+    path = folder / "results.db"
+    write_rocpd(path, RUN, "3.0", uuid=False)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE rocpd_event SET extdata = X'04224D18'")
+        database.execute("UPDATE rocpd_info_agent SET extdata = X'04224D18'")
+        database.commit()
+    trace = rocpd.read(path)
+    ranges = trace.events[trace.events.kind == Kind.ANNOTATION]
+    assert ranges.named(0) == "roctxThreadRangeA"
+    assert any("are packed" in each for each in trace.cannot_tell)
+    assert trace.devices[0].multiprocessors is None
+
+
 def test_a_file_that_is_cut_off_is_refused(folder):
     path = folder / "results.db"
     write_rocpd(path, RUN, "3.0")

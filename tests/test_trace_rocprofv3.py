@@ -163,6 +163,30 @@ def test_processes_that_follow_each_other_are_one_run(folder):
     assert "late" in rocprofv3_csv.read(folder).events.names
 
 
+def test_what_rocpd_makes_of_two_processes(tmp_path):
+    times = "Correlation_Id,Start_Timestamp,End_Timestamp"
+    (tmp_path / "out_kernel_trace.csv").write_text(
+        f"Guid,Kind,Agent_Id,Queue_Id,Stream_Id,Kernel_Name,{times},Duration,Lds_Block_Size,"
+        "Scratch_Size,Vgpr_Count,Accum_Vgpr_Count,Sgpr_Count\n"
+        "00-a,KERNEL_DISPATCH,Agent 4,1,0,mine,7,1000,1100,100,8456,0,16,0,32\n"
+        "00-b,KERNEL_DISPATCH,Agent 5,1,0,theirs,7,1010,1100,90,0,0,20,4,64\n"
+    )
+    (tmp_path / "out_regions_trace.csv").write_text(
+        f"Guid,Domain,Function,Process_Id,Thread_Id,{times}\n"
+        "00-a,HIP_RUNTIME_API_EXT,hipLaunchKernel,4000,4000,7,900,910\n"
+        "00-b,HIP_RUNTIME_API_EXT,hipLaunchKernel,4010,4010,7,920,930\n"
+    )
+    trace = rocprofv3_csv.read(tmp_path)
+    events = trace.events
+    assert work.launches_of(events) == [(4000, 900, 1000), (4010, 920, 1010)]
+    kernels = events[events.kind == Kind.KERNEL]
+    assert kernels.process.tolist() == [4000, 4010]
+    assert kernels.device.tolist() == [4, 5]
+    assert (kernels.registers.tolist(), kernels.shared.tolist()) == ([16, 20], [8456, 0])
+    assert sorted(kernels.others) == ["Accum_Vgpr_Count", "Queue_Id", "Sgpr_Count"]
+    assert len(trace.cannot_tell) == 1  # that there are no copies
+
+
 def test_files_of_several_processes_with_one_name_are_not_linked(tmp_path):
     header = "Domain,Function,Process_Id,Correlation_Id,Start_Timestamp,End_Timestamp\n"
     (tmp_path / "hip_api_trace.csv").write_text(f"{header}HIP_API,hipLaunchKernel,1,7,10,20\n")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..timeline.groups import during
+from ..timeline.intervals import Intervals, union
 from ..timeline.stages import Pipeline, Role
 from ..traces.events import Kind
 from . import figures
-from .finding import Finding, Place
+from .finding import Finding
 from .seen import WORTH, Seen
 
 # Of threads' time, or of the time of a device that nothing starves: something is always at work,
@@ -22,7 +23,14 @@ _WORDS = {
     Role.PREPARATION: "preparation on the host",
     Role.OUTPUT: "output",
     Role.OTHER: "stages of other kinds",
-    Role.WAITING: "waiting: nobody does anything that was recorded",
+    Role.WAITING: "waiting, with nothing recorded",
+}
+_AGAINST_ITS_ROOF = ("That role alone against its roof (kuroshio perf ceilings, perf roofline)",)
+_VERIFY = {
+    Role.WAITING: (
+        "What one thread does in the longest of it, while the others wait",
+        "Whether the run is long enough: a first run compiles, and pieces may be few",
+    ),
 }
 _DIRECTIONS = {
     Role.KERNEL: ("Fewer bytes or operations a result", "More devices, or more threads"),
@@ -51,20 +59,21 @@ def bottleneck(seen: Seen) -> Finding | None:
     if found is None:
         return None
     role, saves, why, how = found
-    word = _WORDS[role].partition(":")[0]
-    names = [stage.name for stage in pipeline.stages if stage.role is role]
+    word = _WORDS[role].partition(",")[0]
+    names = [] if role is Role.WAITING else _names(pipeline, role)
+    when = _when(seen, pipeline, role)
     bound = role is Role.KERNEL or not pipeline.on_device
     return Finding(
         key=f"pipeline-{role.value}",
         title=f"The pipeline is {'bound' if bound else 'starved'} by {word}",
         summary=why,
-        verify=("That role alone against its roof (kuroshio perf ceilings, perf roofline)",),
+        verify=_VERIFY.get(role, _AGAINST_ITS_ROOF),
         directions=_DIRECTIONS[role],
         saves=saves,
         of=pipeline.total,
         how=how,
-        places=_places(seen, names),
-        places_in_all=sum(stage.spans for stage in pipeline.stages if stage.role is role),
+        places=seen.stretches(when, names[0] if names else "nothing that was recorded"),
+        places_in_all=len(when),
         names=tuple(names),
         figures={f"{each.value}_ns": ns for each, ns in pipeline.parts.items()},
     )
@@ -108,8 +117,23 @@ def _of_threads(pipeline: Pipeline) -> tuple[Role, int, str, str] | None:
     return role, round(share * pipeline.total), why, "its share of the threads' time"
 
 
-def _places(seen: Seen, names: list[str]) -> tuple[Place, ...]:
+def _names(pipeline: Pipeline, *roles: Role) -> list[str]:
+    return [stage.name for stage in pipeline.stages if stage.role in roles]
+
+
+def _when(seen: Seen, pipeline: Pipeline, role: Role) -> Intervals:
+    """When it is under way and keeps others waiting: of waiting, when nothing else is at all."""
     events = seen.analysis.trace.events
-    told = [number for number, name in enumerate(events.names) if name in set(names)]
-    when = during(events, np.isin(events.name, told))
-    return seen.stretches(when, names[0] if names else "")
+    counted = events.on_device | (events.kind == Kind.STAGE)
+
+    def of(*roles: Role) -> Intervals:
+        wanted = set(_names(pipeline, *roles))
+        told = [number for number, name in enumerate(events.names) if name in wanted]
+        return during(events, counted & np.isin(events.name, told))
+
+    if role is Role.WAITING:
+        whole = during(events, counted)
+        return union(whole.starts[:1], whole.ends[-1:]) - of(*(set(Role) - {role}))
+    if pipeline.on_device and role is not Role.KERNEL:
+        return of(role) - during(events, events.kind == Kind.KERNEL)
+    return of(role)

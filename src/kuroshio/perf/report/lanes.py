@@ -10,6 +10,7 @@ import numpy as np
 from ..timeline.analysis import Analysis
 from ..timeline.groups import communicating, reading
 from ..timeline.holes import CAUSES
+from ..timeline.stages import Role
 from ..timeline.steps import Source
 from ..traces.events import Events, Kind
 from . import palette
@@ -55,7 +56,7 @@ def lanes(analysis: Analysis, most: int = MOST) -> Lanes:
     events = analysis.trace.events
     if not len(events):
         return Lanes((), 0, 0, ())
-    colour = _colours(events)
+    colour = _colours(analysis)
     made = [*_steps(analysis), *_devices(analysis, colour), *_hosts(events, colour)]
     left_out = _left_out(events)
     number = sum(len(each) for lane in made for each in lane.rows)
@@ -74,11 +75,19 @@ def _fewer(lane: Lane, share: float) -> Lane:
     return Lane(lane.label, rows, lane.names, lane.device)
 
 
-def _colours(events: Events) -> np.ndarray:
+def _colours(analysis: Analysis) -> np.ndarray:
+    events = analysis.trace.events
     of_kind = np.array([_COLOUR[_OF_KIND[kind]] for kind in Kind], np.int64)
     colour = of_kind[events.kind]
     colour[communicating(events)] = _COLOUR[palette.COMMUNICATION]
     colour[reading(events)] = _COLOUR[palette.READING]
+    if analysis.pipeline:
+        roles = {stage.name: stage.role for stage in analysis.pipeline.stages}
+        of_name = np.array(
+            [_COLOUR[palette.OF_ROLE[roles.get(name, Role.OTHER)]] for name in events.names]
+        )
+        stages = events.kind == Kind.STAGE
+        colour[stages] = of_name[events.name[stages]]
     return colour
 
 

@@ -28,17 +28,20 @@ from .palette import (
     COMMUNICATION,
     COMPUTE,
     COPY,
+    HOST,
     OF_CAUSE,
     OPERATOR,
     READING,
     SET,
     STAGE,
+    WAITING,
 )  # fmt: skip
 
 _KINDS = (
     (COMPUTE, "kernel"), (COMMUNICATION, "communication"), (COPY, "copy"), (SET, "set"),
     (ANNOTATION, "range of the program"), (OPERATOR, "operator"), (CALL, "call of the runtime"),
-    (READING, "data loading"), (STAGE, "stage of a pipeline"),
+    (READING, "data loading"), (HOST, "preparation"), (WAITING, "waiting"),
+    (STAGE, "output and other stages"),
 )  # fmt: skip
 _KEYS = (
     "Arrows move, + and - zoom, 0 shows all, n and p go to a finding's next and previous place, "

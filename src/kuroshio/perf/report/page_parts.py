@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...pages import text
@@ -23,6 +23,8 @@ class Column:
     name: bool = False
 
 
+# Of a bar: what it is, its colour, ns.
+Piece = tuple[str, str, int]
 # What a cell says, and by what it is sorted; None is not recorded.
 Cell = tuple[str, float | None] | str
 NOT_RECORDED: Cell = ("", None)
@@ -97,32 +99,40 @@ def stages(steps: Steps, title: str = "") -> str:
     if not parts:
         return ""
     total = {part: steps.bounds[part].time for part in parts}
-    lines = [_bar(title or "all", total, steps.total, steps.total, " all")]
+    lines = [bar(title or "all", _pieces(total), steps.total, steps.total, " all")]
     longest = max((each.end - each.start for each in steps.steps), default=0)
     if len(steps.steps) > 1:
         lines += [
-            _bar(each.name, each.parts, each.end - each.start, longest)
+            bar(each.name, _pieces(each.parts), each.end - each.start, longest)
             for each in steps.steps[:_MOST_STEPS]
         ]
     more = len(steps.steps) - _MOST_STEPS
     note = paragraph(f"and {more} more", "note") if more > 0 else ""
-    return f'<div class="stages">\n{"".join(lines)}\n</div>{note}\n{_bounds(steps, parts)}'
+    return f"{bars(lines)}{note}\n{_bounds(steps, parts)}"
 
 
-def _bar(name: str, parts: object, whole: int, longest: int, kind: str = "") -> str:
-    assert isinstance(parts, dict)
-    pieces = "".join(
-        f'<span class="c-{palette.OF_PART[part]}" style="width:{100 * ns / whole:.3f}%" '
-        f'title="{text(f"{part}: {figures.time(ns)}, {figures.share(ns, whole)}")}"></span>'
-        for part, ns in parts.items()
-        if ns > 0 and whole
+def _pieces(parts: Mapping[Part, int]) -> list[Piece]:
+    return [(str(part), palette.OF_PART[part], ns) for part, ns in parts.items()]
+
+
+def bars(lines: Sequence[str]) -> str:
+    return f'<div class="stages">\n{"".join(lines)}\n</div>'
+
+
+def bar(name: str, pieces: Sequence[Piece], whole: int, longest: int, kind: str = "") -> str:
+    """Pieces side by side, as long as `whole` is of the longest."""
+    told = [each for each in pieces if each[2] > 0 and whole]
+    drawn = "".join(
+        f'<span class="c-{colour}" style="width:{100 * ns / whole:.3f}%" '
+        f'title="{text(f"{said}: {figures.time(ns)}, {figures.share(ns, whole)}")}"></span>'
+        for said, colour, ns in told
     )
-    said = ", ".join(f"{part} {figures.share(ns, whole)}" for part, ns in parts.items() if ns > 0)
+    said = ", ".join(f"{said} {figures.share(ns, whole)}" for said, _, ns in told)
     wide = 100 * whole / longest if longest else 0.0
     return (
         f'<div class="stage{kind}"><span title="{text(name)}">{text(name)}</span>'
         f'<div class="bar" role="img" aria-label="{text(f"{name}: {said}")}" '
-        f'style="width:{wide:.3f}%">{pieces}</div><span>{figures.time(whole)}</span></div>\n'
+        f'style="width:{wide:.3f}%">{drawn}</div><span>{figures.time(whole)}</span></div>\n'
     )
 
 

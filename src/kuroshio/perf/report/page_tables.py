@@ -15,7 +15,7 @@ from . import page_parts as parts
 from .diagnosis import Diagnosis
 from .page_data import title
 from .page_parts import NOT_RECORDED, Cell, Column
-from .palette import OF_CAUSE
+from .palette import OF_CAUSE, OF_ROLE
 
 if TYPE_CHECKING:
     from ..experiments.record import Record
@@ -188,7 +188,11 @@ def pipeline(analysis: Analysis) -> str:
         ]
         for each in found.stages
     ]  # fmt: skip
-    return parts.table("Stages", columns, rows, sortable=True)
+    pieces = [(str(role), OF_ROLE[role], ns) for role, ns in found.parts.items()]
+    whose = "" if found.on_device else f" of {figures.count(found.threads, 'thread')}"
+    legend = parts.legend([(colour, role) for role, colour, ns in pieces if ns > 0])
+    shown = parts.bars([parts.bar(f"time{whose}", pieces, found.of, found.of, " all")])
+    return f"{legend}{shown}{parts.table('Stages', columns, rows, sortable=True)}"
 
 
 def roofline(judged: Sequence[Judgement]) -> str:

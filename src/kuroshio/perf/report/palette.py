@@ -7,6 +7,7 @@ greys. None is the only sign: bars, holes and events have words too.
 from __future__ import annotations
 
 from ..timeline.holes import Cause
+from ..timeline.stages import Role
 from ..timeline.steps import Part
 
 COMPUTE, COMMUNICATION, COPY, READING = "compute", "communication", "copy", "reading"
@@ -25,4 +26,8 @@ OF_CAUSE = {
     Cause.READING: READING, Cause.HOST: HOST, Cause.SYNCHRONISATION: WAITING,
     Cause.ALLOCATION: ALLOCATION, Cause.COPY: COPY, Cause.COMMUNICATION: COMMUNICATION,
     Cause.TRACER: TRACER, Cause.UNKNOWN: UNKNOWN,
+}  # fmt: skip
+OF_ROLE = {
+    Role.KERNEL: COMPUTE, Role.LINK: COPY, Role.READING: READING, Role.PREPARATION: HOST,
+    Role.OUTPUT: STAGE, Role.OTHER: STAGE, Role.WAITING: WAITING,
 }  # fmt: skip

@@ -73,32 +73,46 @@ def wholes(values: list[Any]) -> np.ndarray:
     return np.array([whole(value) for value in values], np.int64)
 
 
-def triples(values: list[Any]) -> np.ndarray:
-    """int64 (event, 3), of lists of three whole numbers; ABSENT for others."""
-    made = np.full((len(values), 3), ABSENT, np.int64)
-    if values.count(ABSENT) == len(values):
-        return made
-    rows = [row for row, value in enumerate(values) if isinstance(value, list) and len(value) == 3]
-    flat = wholes([each for row in rows for each in values[row]])
-    made[rows] = flat.reshape(-1, 3)
-    return made
+class Triples(dict[bytes, int]):
+    """Lists of three whole numbers, by their text, since kernels repeat them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows = [[ABSENT] * 3]
+        self[b""] = 0
+
+    def __missing__(self, text: bytes) -> int:
+        try:
+            given = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            return 0
+        if not isinstance(given, list) or len(given) != 3 or len(self) > MOST_VALUES:
+            return 0
+        self._rows.append([whole(each) for each in given])
+        self[text] = len(self._rows) - 1
+        return self[text]
+
+    def of(self, values: Iterable[msgspec.Raw]) -> np.ndarray:
+        """int64 (value, 3); ABSENT for what is none."""
+        codes = [self[bytes(value)] for value in values]
+        return np.array(self._rows, np.int64)[codes]
 
 
 class Arguments:
-    """Decodes events' `args`: the known ones as they are, the others as text, by their names.
+    """Decodes events' `args`: the known ones as they are, and `texts` and others as their text.
 
     The names are learned from the file, so that each is decoded at one go; ABSENT stands for a
     known one that is not there.
     """
 
-    def __init__(self, known: Iterable[str], others: bool) -> None:
-        self.known = tuple(known)
+    def __init__(self, known: Iterable[str], texts: Iterable[str], others: bool) -> None:
+        self.known, self.texts = tuple(known), tuple(texts)
         self.others: list[str] = []
         self.full = not others  # other names, or further ones, are not kept
         self._make()
 
     def _make(self) -> None:
-        keys = (*self.known, *self.others)
+        keys = (*self.known, *self.texts, *self.others)
         names = {f"a{i}": key for i, key in enumerate(keys)}
         known = len(self.known)
         fields: list[tuple[str, Any, Any]] = [(name, Any, ABSENT) for name in list(names)[:known]]
@@ -131,7 +145,7 @@ class Arguments:
             return self._nothing
 
     def _learn(self, texts: Sequence[msgspec.Raw]) -> None:
-        had = {*self.known, *self.others}
+        had = {*self.known, *self.texts, *self.others}
         for text in texts:
             try:
                 keys = msgspec.json.decode(text or b"{}", type=dict[str, msgspec.Raw])

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import Refusal
 from . import chrome_kinds
-from .chrome_columns import Arguments, Names, Texts, triples, whole, wholes
+from .chrome_columns import Arguments, Names, Texts, Triples, whole, wholes
 from .decimals import nanoseconds
 from .events import ABSENT, Column, Events, Kind
 from .sound import MOST_EVENTS, fitting
@@ -80,9 +80,9 @@ class _Group:
         self.columns: defaultdict[str, list[np.ndarray]] = defaultdict(list)
         self.number = 0
         known = [_BEGIN, _END, *(key for each in keys.values() for key in each)]
-        known += [_GRID, _BLOCK] if shapes else []
         known += _REPEATED if others else ()
-        self.arguments = Arguments(known, others)
+        self.arguments = Arguments(known, (_GRID, _BLOCK) if shapes else (), others)
+        self.triples = Triples()
         self.others: dict[str, Texts] = {}
 
     def add(self, **columns: np.ndarray) -> None:
@@ -100,7 +100,7 @@ class _Group:
                 column = np.where(column == ABSENT, told, column)
             made[name] = fitting(column) if name in _NARROW else column
         for name in (_GRID, _BLOCK) if self.shapes else ():
-            column = triples(self.arguments.column(found, name))
+            column = self.triples.of(self.arguments.column(found, name))
             made[name] = fitting(column) if name == _BLOCK else column
         self.add(**made)
         for key in self.arguments.others:

@@ -44,8 +44,8 @@ def cannot_tell(events: Events, rows: Rows, stream: Elements[Any], form: str) ->
     yield from _of_device(events)
     if form == "hipprof":
         yield (
-            "hipprof has a queued kernel begin where the one before it ended, so it is not told what "
-            "a launch costs between them"
+            "hipprof has a queued kernel begin where the one before it ended, so it is not told "
+            "what a launch costs between them"
         )
 
 

@@ -57,21 +57,25 @@ def _plain(
     plain[rows[1:][rows[1:] == rows[:-1]]] = False
     whole = point - starts
     plain &= (whole > 0) & (whole <= _MOST_DIGITS - decimals)
-    places = int(whole[plain].max(initial=0))
-    scale = 10**decimals
-    for place in range(places):
+    fewest, most = int(whole[plain].min(initial=99)), int(whole[plain].max(initial=0))
+    digits = characters - _ZERO
+    for place in range(most):
         at = point - 1 - place
-        digit = np.where(at >= starts, characters[at] - _ZERO, 0).astype(np.int64)
-        values += digit * (10**place * scale)
+        digit = digits[at].astype(np.int64)
+        if place >= fewest:  # not all have one
+            digit[at < starts] = 0
+        digit *= 10 ** (place + decimals)
+        values += digit
     if len(points):
         after = ends - point - 1  # digits
         for place in range(1, min(decimals, int(after.max())) + 1):
             at = np.minimum(point + place, len(characters) - 1)
-            digit = np.where(after >= place, characters[at] - _ZERO, 0).astype(np.int64)
+            digit = digits[at].astype(np.int64)
+            digit[after < place] = 0
             values += digit * 10 ** (decimals - place)
         # The next digit alone tells which way half and more are rounded.
         at = np.minimum(point + decimals + 1, len(characters) - 1)
-        values += (after > decimals) & (characters[at] - _ZERO >= 5)
+        values += (after > decimals) & (digits[at] >= 5)
     plain &= (values >= 0) & (values < _LARGEST)
     values[~plain] = 0
     return plain

@@ -248,7 +248,7 @@ class _Reader:
             return fitting(device)
         pairs, codes = np.unique(np.stack([process, device]), axis=1, return_inverse=True)
         numbers = [
-            int(self._numbers.get((pid, number), number))  # type: ignore[call-overload]
+            known if isinstance(known := self._numbers.get((pid, number)), int) else number
             for pid, number in pairs.T.tolist()
         ]
         return fitting(np.array(numbers, np.int64)[codes.reshape(-1)])

@@ -66,6 +66,7 @@ def read(path: Path) -> Trace:
             number: device for process in processes for number, device in process.devices().items()
         }
         facts = {key: value for process in processes for key, value in process.facts().items()}
+        packed = [note for process in processes for note in process.notes]
         rank, ranks = processes[0].rank() if len(processes) == 1 else (None, None)
     events, notes = sound(together(parts))
     if not len(events):
@@ -77,7 +78,7 @@ def read(path: Path) -> Trace:
         devices=described(events, devices),
         rank=rank,
         ranks=ranks,
-        cannot_tell=(*lacks(events), *notes),
+        cannot_tell=(*lacks(events), *dict.fromkeys(packed), *notes),
         facts=facts,
     )
 
@@ -115,6 +116,7 @@ class _Process:
 
     def __init__(self, database: Database, suffix: str) -> None:
         self._database, self._suffix = database, suffix
+        self.notes: list[str] = []
         self._events = self._lookup("rocpd_event", ("stack_id", "category_id"))
         self._tracks = self._lookup(
             "rocpd_track", ("pid", "tid", "agent_id", "queue_id", "stream_id")
@@ -251,6 +253,11 @@ class _Process:
     ) -> tuple[tuple[str, ...], np.ndarray]:
         """Ranges by the text that the program gave, which is in an event's extra data."""
         extra = self._database.texts(self._table("rocpd_event"), "id", "extdata", events)
+        if not extra:
+            self.notes.append(
+                "The texts of the program's ranges are packed (lz4), so that ranges have the names "
+                "of the calls that made them"
+            )
         known = {name: number for number, name in enumerate(names)}
         codes = codes.copy()
         for row, event in zip(ranges.tolist(), events.tolist(), strict=True):

@@ -2,8 +2,9 @@
 
 Columns are found by name, since versions differ: to ROCm 6.2 agents are numbers and a kernel has
 Private_ and Group_Segment_Size; later agents are 'Agent 4' (or 'GPU 0'), and Stream_Id,
-LDS_Block_Size, Scratch_Size and register counts come in. Allocations, scratch memory and counters
-are not read: they are no work and no calls.
+LDS_Block_Size, Scratch_Size and register counts come in. What `rocpd convert` writes has a Guid of
+each process, other capitals, and all calls in *_regions_trace.csv. Allocations, scratch memory and
+counters are not read: they are no work and no calls.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ _AXES = ("X", "Y", "Z")
 _WHOLE = (
     *_TIMES, "Correlation_Id", "Thread_Id", "Process_Id", "Stream_Id",
     *(f"Workgroup_Size_{axis}" for axis in _AXES), *(f"Grid_Size_{axis}" for axis in _AXES),
-    "Private_Segment_Size", "Scratch_Size", "Group_Segment_Size", "LDS_Block_Size", "VGPR_Count",
+    "Private_Segment_Size", "Scratch_Size", "Group_Segment_Size", "LDS_Block_Size",
+    "Lds_Block_Size", "VGPR_Count", "Vgpr_Count",
 )  # fmt: skip
 # Numbers of the record itself: the name says which kernel it was, and the start in which order.
-_WITHOUT = ("Kind", "Dispatch_Id", "Kernel_Id")
+_WITHOUT = ("Kind", "Dispatch_Id", "Kernel_Id", "Duration")
 _TRACES = ("kernels", "copies", "calls")
 _MOST_FILES = 4096
 _ADVICE = "Write them with rocprofv3 --runtime-trace --output-format csv."
@@ -162,15 +164,15 @@ def _groups(path: Path) -> list[list[tuple[str | None, Path]]]:
 def _prefix(file: Path) -> str:
     """'4711', of 4711_hip_api_trace.csv."""
     return re.sub(
-        r"_?((kernel|memory_copy|[a-z]+_(api|runtime|compile|compiler))_trace|agent_info)$", "",
+        r"_?((kernel|memory_copy|regions|[a-z]+_(api|runtime|compile|compiler))_trace|agent_info)$",
+        "",
         file.stem,
     )  # fmt: skip
 
 
 def _process(files: Sequence[tuple[str | None, Path]]) -> _Process:
     found = _Process(files=len(files), kinds={kind for kind, _ in files if kind})
-    on_device: list[Events] = []
-    on_host: list[Events] = []
+    by_guid: dict[str | None, tuple[list[Events], list[Events]]] = defaultdict(lambda: ([], []))
     for kind, file in files:
         if kind == "agents":
             found.devices.update(_agents(file))
@@ -182,26 +184,43 @@ def _process(files: Sequence[tuple[str | None, Path]]) -> _Process:
             )
         if kind_of(table.header) != kind:  # cut off in its first line
             continue
-        if kind == "calls":
-            on_host.append(_calls(table))
-        else:
-            on_device.append(_kernels(table) if kind == "kernels" else _copies(table))
-    numbers = sorted({number for part in on_host for number in np.unique(part.process).tolist()})
-    if len(numbers) > 1:
-        # Their work cannot be told apart, since kernels and copies do not name their process.
-        if any((part.correlation != ABSENT).any() for part in on_device):
-            found.notes.append(
-                "Files of several processes have one name, so that it is not told which call "
-                "began which work"
-            )
-        nothing = [replace(part, correlation=np.full(len(part), ABSENT)) for part in on_device]
-        apart = joined(on_host)
-        found.events = [*nothing, *(apart[apart.process == number] for number in numbers)]
-        return found
-    process = numbers[0] if numbers else _number_in(files[0][1])
-    whose = [replace(part, process=np.full(len(part), process)) for part in on_device]
-    found.events = [joined([*whose, *on_host])]
+        events = {"kernels": _kernels, "copies": _copies, "calls": _calls}[kind or ""](table)
+        for guid, part in _by_guid(table, events):
+            by_guid[guid][kind == "calls"].append(part)
+    number = _number_in(files[0][1])
+    for on_device, on_host in by_guid.values():
+        found.events += _of_one(on_device, on_host, number, found.notes)
     return found
+
+
+def _by_guid(table: Sheet, events: Events) -> Iterator[tuple[str | None, Events]]:
+    """Of each process, where a file has several: what rocpd makes of its databases."""
+    guid = table.texts.get("Guid")
+    if guid is None:
+        yield None, events
+        return
+    for code in np.unique(guid.codes).tolist():
+        yield guid.values[code] if code != ABSENT else None, events[guid.codes == code]
+
+
+def _of_one(
+    on_device: Sequence[Events], on_host: Sequence[Events], number: int, notes: list[str]
+) -> list[Events]:
+    """A table of one process; of several, whose files have one name, one each and their work's."""
+    processes = sorted({each for part in on_host for each in np.unique(part.process).tolist()})
+    if len(processes) < 2:
+        process = processes[0] if processes else number
+        whose = [replace(part, process=np.full(len(part), process)) for part in on_device]
+        return [joined([*whose, *on_host])]
+    # Their work cannot be told apart, since kernels and copies do not name their process.
+    if any((part.correlation != ABSENT).any() for part in on_device):
+        notes.append(
+            "Files of several processes have one name, so that it is not told which call began "
+            "which work"
+        )
+    nothing = [replace(part, correlation=np.full(len(part), ABSENT)) for part in on_device]
+    apart = joined(on_host)
+    return [*nothing, *(apart[apart.process == each] for each in processes)]
 
 
 def _number_in(file: Path) -> int:
@@ -220,8 +239,8 @@ def _kernels(table: Sheet) -> Events:
         device=fitting(last_number(agent)),
         block=None if block is None else fitting(block),
         grid=None if items is None or block is None else blocks(items, block),
-        registers=_narrow(table, "VGPR_Count"),
-        shared=_narrow(table, "LDS_Block_Size", "Group_Segment_Size"),
+        registers=_narrow(table, "VGPR_Count", "Vgpr_Count"),
+        shared=_narrow(table, "LDS_Block_Size", "Lds_Block_Size", "Group_Segment_Size"),
         scratch=_narrow(table, "Scratch_Size", "Private_Segment_Size"),
         used=("Kernel_Name", "Agent_Id"),
     )  # fmt: skip
@@ -259,7 +278,7 @@ def _events(
     if (codes == ABSENT).any():
         codes, names = np.where(codes == ABSENT, len(names), codes), [*names, "unnamed"]
     return Events.of(
-        names, {key: texts[key] for key in texts if key not in used},
+        names, {key: texts[key] for key in texts if key not in (*used, "Guid")},
         kind=kind, name=codes,
         start=table.integers[_TIMES[0]], end=table.integers[_TIMES[1]],
         process=table.whole("Process_Id"), thread=table.whole("Thread_Id"), stream=stream,
