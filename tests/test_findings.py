@@ -245,3 +245,10 @@ def test_waiting_is_shown_where_nobody_works():
     assert found.key == "pipeline-waiting"
     assert found.places_in_all == 10
     assert {place.duration for place in found.places} == {8 * MS}
+
+
+@settings(max_examples=25)
+@given(st.integers(2, 20), st.integers(20, 80), st.integers(25, 300))
+def test_whatever_runs_well_yields_nothing(steps, kernels, lasts):
+    """The device is fed in time, whatever it does and for how long."""
+    assert keys(diagnose([healthy(steps=steps, kernels=kernels, lasts=lasts * US).trace()])) == []
