@@ -11,7 +11,7 @@ import pytest
 
 from kuroshio.errors import Refusal
 from kuroshio.perf import json_file
-from kuroshio.perf.json_file import check_writable, read_json, write_json
+from kuroshio.perf.json_file import check_writable, read_json, write_json, write_text
 
 
 @pytest.fixture
@@ -55,6 +55,15 @@ def test_nothing_half_written_stays(tmp_path, monkeypatch, problem) -> None:
         write_json(path, {})
     assert expected is KeyboardInterrupt or "No space left" in str(raised.value)
     assert [each.read_text() for each in tmp_path.iterdir()] == ["before"]
+
+
+def test_text_takes_the_same_way(tmp_path) -> None:
+    path = tmp_path / "page.html"
+    write_text(path, "<p>größer\n")
+    assert path.read_bytes() == "<p>größer\n".encode()
+    with pytest.raises(Refusal, match="cannot be written"):
+        write_text(tmp_path / "absent" / "page.html", "")
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_names_of_any_length(tmp_path) -> None:

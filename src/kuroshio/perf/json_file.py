@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..errors import Refusal
 
@@ -26,18 +27,27 @@ def read_json(path: Path, advice: str) -> Any:
 
 
 def write_json(path: str | os.PathLike[str], content: Any) -> None:
-    """See `write_text`."""
-    write_text(path, json.dumps(content, indent=1) + "\n")
+    """Beside the path, then renamed to it; a Refusal where that cannot be."""
+
+    def put(file: IO[str]) -> None:
+        json.dump(content, file, indent=1)
+        file.write("\n")
+
+    _write(path, put)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Beside the path, then renamed to it; a Refusal where that cannot be."""
+    """The same of any text, as UTF-8."""
+    _write(path, lambda file: file.write(text))
+
+
+def _write(path: str | os.PathLike[str], put: Callable[[IO[str]], object]) -> None:
     target = _target(path)
     part: str | None = None
     try:
         handle, part = tempfile.mkstemp(prefix=_PART, dir=target.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+            put(file)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(part, 0o666 & ~mask)
