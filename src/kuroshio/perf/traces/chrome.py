@@ -30,7 +30,7 @@ class Event(msgspec.Struct, gc=False):
     id: Any = None
     ts: msgspec.Raw = msgspec.Raw()
     dur: msgspec.Raw = msgspec.Raw()
-    args: msgspec.Raw = msgspec.Raw()
+    args: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 def recognise(path: Path, head: bytes) -> bool:

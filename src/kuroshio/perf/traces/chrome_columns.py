@@ -130,7 +130,7 @@ class Arguments:
 
     def decode(self, texts: Sequence[msgspec.Raw]) -> list[Any]:
         """What columns are taken from."""
-        listed = b"[%b]" % b",".join([text or b"{}" for text in texts])
+        listed = b"[%b]" % b",".join(texts)
         try:
             found: list[Any] = self._several.decode(listed)
             return found
@@ -150,7 +150,7 @@ class Arguments:
 
     def _decoded(self, text: msgspec.Raw) -> Any:
         try:
-            return self._one.decode(text or b"{}")
+            return self._one.decode(text)
         except msgspec.DecodeError:  # it is no object
             return self._nothing
 
@@ -158,7 +158,7 @@ class Arguments:
         had = set(self._keys)
         for text in texts:
             try:
-                keys = msgspec.json.decode(text or b"{}", type=dict[str, msgspec.Raw])
+                keys = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
             except msgspec.DecodeError:
                 continue
             for key in [key for key in keys if key not in had]:
