@@ -159,6 +159,15 @@ def test_grids_are_workgroups_where_rocm_counts_work_items(shared):
     assert kernels.grid[by_name["attn_fwd"]].tolist() == [2, 12, 4]
 
 
+def test_what_a_call_was_asked_for_is_told_of_its_work_alone(shared):
+    events = read(path_of(shared, "mi250_toy_training")).events
+    calls = events[events.kind == Kind.CALL]
+    assert (calls.bytes == ABSENT).all()
+    assert (calls.grid == ABSENT).all()
+    kernels = events[events.kind == Kind.KERNEL]
+    assert (kernels.grid > 0).all()
+
+
 def test_operators_link_calls_and_work_where_the_file_tells_them(shared):
     events = read(path_of(shared, "h100_vit_inference")).events
     operators = set(events.operator[events.of_kind(Kind.OPERATOR, Kind.ANNOTATION)].tolist())

@@ -30,7 +30,7 @@ class Event(msgspec.Struct, gc=False):
     id: Any = None
     ts: msgspec.Raw = msgspec.Raw()
     dur: msgspec.Raw = msgspec.Raw()
-    args: msgspec.Raw = msgspec.Raw()
+    args: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 def recognise(path: Path, head: bytes) -> bool:
@@ -59,9 +59,8 @@ def read(path: Path, piece: int = PIECE) -> Trace:
         )
     if not rows.kept:
         raise Refusal(
-            f"{path} has no event of a profiler that is known: "
-            f"{chrome_said.categories(rows) or 'its list of events is empty'}. Record it again, or "
-            "give another file."
+            f"{path} has no event of a profiler that is known: {chrome_said.instead(rows, stream)}."
+            " Record it again, or give another file."
         )
     form = rows.form
     gathered = rows.gathered(kineto.base_ns(stream.metadata))

@@ -99,26 +99,29 @@ class Triples(dict[bytes, int]):
 
 
 class Arguments:
-    """Decodes events' `args`: the known ones as they are, and `texts` and others as their text.
+    """Decodes events' `args`: those of `values` as they are, `texts` and others as their text.
 
-    The names are learned from the file, so that each is decoded at one go; ABSENT stands for a
-    known one that is not there.
+    Which ones there are is learned from the file, and only they are decoded. If the events tell a
+    lot that nobody asks for, `learns` is false, and others are skipped.
     """
 
-    def __init__(self, known: Iterable[str], texts: Iterable[str], others: bool) -> None:
-        self.known, self.texts = tuple(known), tuple(texts)
+    def __init__(self, values: Iterable[str], texts: Iterable[str], learns: bool) -> None:
         self.others: list[str] = []
-        self.full = not others  # other names, or further ones, are not kept
+        self.full = False  # there were more others than are kept
+        self._values, self._texts = frozenset(values), frozenset(texts)
+        self._learns = learns
+        self._keys: list[str] = [] if learns else [*self._values, *self._texts]
         self._make()
 
     def _make(self) -> None:
-        keys = (*self.known, *self.texts, *self.others)
-        names = {f"a{i}": key for i, key in enumerate(keys)}
-        known = len(self.known)
-        fields: list[tuple[str, Any, Any]] = [(name, Any, ABSENT) for name in list(names)[:known]]
-        fields += [(name, msgspec.Raw, msgspec.Raw()) for name in list(names)[known:]]
+        names = {f"a{i}": key for i, key in enumerate(self._keys)}
+        fields: list[tuple[str, Any, Any]] = [
+            (name, Any, ABSENT) if key in self._values else (name, msgspec.Raw, msgspec.Raw())
+            for name, key in names.items()
+        ]
+        learns = self._learns and not self.full
         made = msgspec.defstruct(
-            "Arguments", fields, rename=names, gc=False, forbid_unknown_fields=not self.full
+            "Arguments", fields, rename=names, gc=False, forbid_unknown_fields=learns
         )
         self._of = {key: attrgetter(name) for name, key in names.items()}
         self._nothing = made()
@@ -126,39 +129,48 @@ class Arguments:
         self._several = msgspec.json.Decoder(list[made])  # type: ignore[valid-type]
 
     def decode(self, texts: Sequence[msgspec.Raw]) -> list[Any]:
-        """What `column` takes a key's values from."""
-        listed = b"[%b]" % b",".join([text or b"{}" for text in texts])
+        """What columns are taken from."""
+        listed = b"[%b]" % b",".join(texts)
         try:
             found: list[Any] = self._several.decode(listed)
             return found
         except msgspec.DecodeError:
-            self._learn(texts)
+            if self._learns:
+                self._learn(texts)
         return [self._decoded(text) for text in texts]
 
     def column(self, arguments: Sequence[Any], key: str) -> list[Any]:
-        return list(map(self._of[key], arguments))
+        """A key's values; of one that was not met yet there are none."""
+        return list(map(self._of[key], arguments)) if key in self._of else []
+
+    def wholes(self, arguments: Sequence[Any], key: str) -> np.ndarray:
+        """A key's values as int64; ABSENT where there is none."""
+        values = self.column(arguments, key)
+        return wholes(values) if values else np.full(len(arguments), ABSENT, np.int64)
 
     def _decoded(self, text: msgspec.Raw) -> Any:
         try:
-            return self._one.decode(text or b"{}")
+            return self._one.decode(text)
         except msgspec.DecodeError:  # it is no object
             return self._nothing
 
     def _learn(self, texts: Sequence[msgspec.Raw]) -> None:
-        had = {*self.known, *self.texts, *self.others}
+        had = set(self._keys)
         for text in texts:
             try:
-                keys = msgspec.json.decode(text or b"{}", type=dict[str, msgspec.Raw])
+                keys = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
             except msgspec.DecodeError:
                 continue
-            for key in keys:
-                if key in had:
-                    continue
-                if len(self.others) >= MOST_COLUMNS or len(key) > LONGEST_VALUE:
-                    self.full = True
-                    continue
+            for key in [key for key in keys if key not in had]:
+                if key not in self._values and key not in self._texts:
+                    if len(self.others) >= MOST_COLUMNS or len(key) > LONGEST_VALUE:
+                        self.full = True
+                        continue
+                    self.others.append(key)
                 had.add(key)
-                self.others.append(key)
+                self._keys.append(key)
+        if self.full:  # others are no longer looked for, but those of ours may still come
+            self._keys += [*(self._values - had), *(self._texts - had)]
         self._make()
 
 

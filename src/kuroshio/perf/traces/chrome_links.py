@@ -78,6 +78,10 @@ def _filled(events: Events, work: np.ndarray, calls: np.ndarray) -> Events:
     counted = np.array([*(name == _ITEMS_NOT_BLOCKS for name in events.names), False])
     items = work[counted[events.name[calls]]]
     columns["grid"][items] = rocm.blocks(columns["grid"][items], columns["block"][items])
+    # What a call was asked for is its work's.
+    for name in ("grid", "block", "shared"):
+        columns[name][events.kind != Kind.KERNEL] = ABSENT
+    columns["bytes"][events.kind == Kind.CALL] = ABSENT
     return replace(events, **columns)
 
 

@@ -35,6 +35,7 @@ _OF_CALLS = {
 _OF_DEVICE = {**_OF_CALLS, "registers": ("registers per thread",)}
 _BEGIN, _END, _GRID, _BLOCK = "BeginNs", "EndNs", "grid", "block"
 _REPEATED = ("DurationNs", "Name", "name", "index")  # what columns have, too
+_NOTHING = msgspec.Raw()
 _NARROW = ("device", "shared", "registers")  # int32
 
 _FLOW = "DataFlow"  # arrows from a call to what it began, where nothing else links them
@@ -75,40 +76,40 @@ class Gathered:
 class _Group:
     """Events that tell the same arguments, as columns."""
 
-    def __init__(self, keys: Mapping[str, Sequence[str]], shapes: bool, others: bool) -> None:
-        self.keys, self.shapes = keys, shapes
+    def __init__(
+        self, keys: Mapping[str, Sequence[str]], shapes: Sequence[str] = (), learns: bool = True
+    ) -> None:
         self.columns: defaultdict[str, list[np.ndarray]] = defaultdict(list)
         self.number = 0
-        known = [_BEGIN, _END, *(key for each in keys.values() for key in each)]
-        known += _REPEATED if others else ()
-        self.arguments = Arguments(known, (_GRID, _BLOCK) if shapes else (), others)
-        self.triples = Triples()
         self.others: dict[str, Texts] = {}
+        self._keys, self._shapes = keys, shapes
+        known = [_BEGIN, _END, *_REPEATED, *(key for each in keys.values() for key in each)]
+        self.arguments = Arguments(known, shapes, learns)
+        self._triples = Triples()
 
     def add(self, **columns: np.ndarray) -> None:
         for name, column in columns.items():
             self.columns[name].append(column)
 
-    def add_arguments(self, texts: Sequence[msgspec.Raw]) -> tuple[np.ndarray, np.ndarray]:
+    def add_arguments(
+        self, texts: Sequence[msgspec.Raw], others: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Begin and end where arguments have them, in ns; ABSENT elsewhere."""
-        found = self.arguments.decode(texts)
-        made = {}
-        for name, keys in self.keys.items():
-            column = wholes(self.arguments.column(found, keys[0]))
+        arguments = self.arguments
+        found = arguments.decode(texts)
+        for name, keys in self._keys.items():
+            column = arguments.wholes(found, keys[0])
             for key in keys[1:]:
-                told = wholes(self.arguments.column(found, key))
-                column = np.where(column == ABSENT, told, column)
-            made[name] = fitting(column) if name in _NARROW else column
-        for name in (_GRID, _BLOCK) if self.shapes else ():
-            column = self.triples.of(self.arguments.column(found, name))
-            made[name] = fitting(column) if name == _BLOCK else column
-        self.add(**made)
-        for key in self.arguments.others:
-            column_texts = self.others.setdefault(key, Texts())
-            column_texts.add(self.number, self.arguments.column(found, key))
+                if (column == ABSENT).any():
+                    column = np.where(column == ABSENT, arguments.wholes(found, key), column)
+            self.columns[name].append(fitting(column) if name in _NARROW else column)
+        for name in self._shapes:
+            column = self._triples.of(arguments.column(found, name) or [_NOTHING] * len(texts))
+            self.columns[name].append(fitting(column) if name == _BLOCK else column)
+        for key in arguments.others if others else ():
+            self.others.setdefault(key, Texts()).add(self.number, arguments.column(found, key))
         self.number += len(texts)
-        begin, end = (wholes(self.arguments.column(found, key)) for key in (_BEGIN, _END))
-        return begin, end
+        return arguments.wholes(found, _BEGIN), arguments.wholes(found, _END)
 
 
 class Rows:
@@ -123,9 +124,9 @@ class Rows:
         self._lanes = Names(path)
         self._forms = np.zeros(len(chrome_kinds.FORMS), np.int64)  # events
         self._labels: dict[object, str] = {}  # of processes
-        self._device = _Group(_OF_DEVICE, shapes=True, others=True)
-        self._calls = _Group(_OF_CALLS, shapes=True, others=False)
-        self._operators = _Group(_OPERATOR, shapes=False, others=False)
+        self._device = _Group(_OF_DEVICE, (_GRID, _BLOCK))
+        self._calls = _Group(_OF_CALLS, (_GRID, _BLOCK))
+        self._operators = _Group(_OPERATOR, learns=False)
         self._flows: list[tuple[np.ndarray, ...]] = []
 
     @property
@@ -162,15 +163,14 @@ class Rows:
 
     def _with_length(self, events: list[Event]) -> list[Event]:
         """Those that have a length; the others are counted, or tell a process's name."""
-        phases = Counter(map(attrgetter("ph"), events))
-        if phases.keys() == {"X"}:
+        phases = set(map(attrgetter("ph"), events))
+        if phases == {"X"}:
             return events
         if "M" in phases:
             for event in events:
                 self._label(event)
-        for phase, number in phases.items():
-            if phase not in _POINTLESS:
-                self.pairs += number
+        if others := phases - _POINTLESS:
+            self.pairs += sum(event.ph in others for event in events)
         return [event for event in events if event.ph == "X"] if "X" in phases else []
 
     def _add(self, group: _Group, events: list[Event], codes: np.ndarray) -> None:
@@ -187,7 +187,9 @@ class Rows:
         timed &= long & (length <= _LONGEST_NS)
         drawn = np.where(timed, start, ABSENT)
         end = np.where(timed, start + length, ABSENT)
-        begin_ns, end_ns = group.add_arguments([event.args for event in events])
+        begin_ns, end_ns = group.add_arguments(
+            [event.args for event in events], others=group is self._device
+        )
         exact = (begin_ns != ABSENT) & (end_ns != ABSENT)
         names, lanes = self.names, self._lanes
         group.add(

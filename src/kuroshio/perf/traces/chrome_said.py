@@ -49,6 +49,15 @@ def cannot_tell(events: Events, rows: Rows, stream: Elements[Any], form: str) ->
         )
 
 
+def instead(rows: Rows, stream: Elements[Any]) -> str:
+    """What there is, of a file without events that can be read."""
+    if told := categories(rows):
+        return f"its categories are {told}"
+    if rows.pairs or stream.odd:
+        return f"{rows.pairs:,} have no length (a phase of X), and {stream.odd:,} are no events"
+    return "its list of events is empty"
+
+
 def categories(rows: Rows) -> str:
     """Those that are not known, with counts."""
     expected = {*chrome_kinds.DERIVED, chrome_kinds.PYTHON}

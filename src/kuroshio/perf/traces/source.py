@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -29,9 +30,8 @@ def pieces(path: Path, size: int = PIECE, most: int = MOST) -> Iterator[bytes]:
         with open(path, "rb") as file:
             packed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
-            for piece in (
-                _unpacked(file, path, size) if packed else iter(lambda: file.read(size), b"")
-            ):
+            plain = iter(lambda: file.read(size), b"")
+            for piece in _ahead(_unpacked(file, path, size)) if packed else plain:
                 total += len(piece)
                 if total > most:
                     raise Refusal(
@@ -77,6 +77,15 @@ def _unpacked(file: IO[bytes], path: Path, size: int) -> Iterator[bytes]:
             )
         packed = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
         if piece:
+            yield piece
+
+
+def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same, the next one made while one is used: zlib lets other threads work."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, pieces, b"")
+        while piece := coming.result():
+            coming = thread.submit(next, pieces, b"")
             yield piece
 
 
