@@ -245,3 +245,27 @@ def test_waiting_is_shown_where_nobody_works():
     assert found.key == "pipeline-waiting"
     assert found.places_in_all == 10
     assert {place.duration for place in found.places} == {8 * MS}
+
+
+@settings(max_examples=25)
+@given(st.integers(2, 20), st.integers(20, 80), st.integers(25, 300))
+def test_whatever_runs_well_yields_nothing(steps, kernels, lasts):
+    """The device is fed in time, whatever it does and for how long."""
+    assert keys(diagnose([healthy(steps=steps, kernels=kernels, lasts=lasts * US).trace()])) == []
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.045, []), (0.055, ["data-loading"])])
+def test_from_where_on_it_is_worth_a_finding(share, found):
+    made, at = Made(), 1 * MS
+    for half in range(2):
+        for _ in range(50):
+            at += 20 * US
+            end = made.launch("kernel", at, 100 * US)
+        if half == 0:
+            hole = round(share / (1 - share) * 10 * MS)
+            at = end + hole - 25 * US  # the next launch is 20 us later, and takes 5 us to arrive
+            made.operator("DataLoader.__next__", end - 10 * US, at + 10 * US)
+    diagnosis = diagnose([made.trace()])
+    assert keys(diagnosis) == found
+    idle = diagnosis.analyses[0].work.idle
+    assert idle == pytest.approx(share * diagnosis.analyses[0].work.span, rel=0.01)

@@ -55,7 +55,7 @@ def pixel(browser: Browser, time: float, row: str) -> list[int]:
     """The colour of the canvas at a time, in the middle of the first row for which `row` holds."""
     return browser.do(
         f"(() => {{ const row = SHOWS.rows.find({row}), ratio = devicePixelRatio;"
-        f"const x = toX({time}) * ratio, y = (row.y + 3) * ratio;"
+        f"const x = toX({time}) * ratio, y = (row.y + 3 - byId('lanes').scrollTop) * ratio;"
         "return [...byId('canvas').getContext('2d').getImageData(x, y, 1, 1).data]; })()"
     )
 
@@ -310,6 +310,25 @@ def test_a_million_events_are_drawn_at_once(show):
     )
     assert took < 300  # ms; 10 as a rule, on a machine that others use too
     shown.click("#nearer")
+
+
+def test_more_lanes_than_fit_are_scrolled(show):
+    shown = show(*ranks(*([500] * 30), 2500))
+    high = shown.do("[byId('canvas').clientHeight, byId('lanes').clientHeight, SHOWS.height]")
+    assert high[0] == high[1] < 900 < high[2]
+    number = shown.do("SHOWS.data.findings.findIndex(f => f.title === 'Ranks have unequal work')")
+    shown.click(f"#finding-{number} .finding")
+    assert shown.do("SHOWS.chosen.places[0].trace") == 30
+    top = shown.do("byId('lanes').scrollTop")
+    assert top > 1000
+    row = "SHOWS.rows.find(r => !r.label && r.trace === 30)"
+    y = shown.do(f"{row}.y - byId('lanes').scrollTop")
+    assert 0 <= y < high[1]
+    x0, y0 = shown.do("(b => [b.x, b.y])(byId('canvas').getBoundingClientRect())")
+    x = shown.do(f"toX(({row}.start[0] + {row}.end[0]) / 2)")
+    shown.mouse("mouseMoved", x0 + x, y0 + y + 5)
+    assert shown.do("byId('tip').hidden") is False
+    assert shown.do(f"byId('tip').textContent.includes(SHOWS.data.names[{row}.name[0]])")
 
 
 def test_motion_only_for_those_who_want_it(show, browser):

@@ -204,6 +204,16 @@ def test_a_page_of_many_events_or_names_is_bounded(number, names, length):
     assert "threads of the host" in made
 
 
+def test_a_page_of_many_ranks_is_bounded():
+    traces = [replace(large(8000), rank=rank, path=Path(f"{rank}.json")) for rank in range(40)]
+    made = page(diagnose(traces))
+    check(made)
+    assert len(made) < 8e6
+    lanes = [lane for each in data(made)["traces"] for lane in each["lanes"]]
+    assert sum(len(row["start"]) for lane in lanes for row in lane["rows"]) <= drawing.MOST * 1.1
+    assert "Of 40 traces the first 16 are shown" in made
+
+
 def test_columns_are_those_of_the_trace():
     trace = CASES["data-loading"](True)
     drawn = data(page(diagnose([trace])))

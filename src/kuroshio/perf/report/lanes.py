@@ -61,7 +61,9 @@ def lanes(analysis: Analysis, most: int = MOST) -> Lanes:
     left_out = _left_out(events)
     number = sum(len(each) for lane in made for each in lane.rows)
     if number > most:
-        made = [_fewer(lane, most / number) for lane in made]
+        # Rows of few events keep them, as far as half of what there may be reaches.
+        least = min(_LEAST, most // (2 * sum(len(lane.rows) for lane in made)))
+        made = [_fewer(lane, most / number, least) for lane in made]
         drawn = sum(len(each) for lane in made for each in lane.rows)
         left_out.append(
             f"{number:,} events and holes are drawn as {drawn:,}: what is too short to be seen "
@@ -70,8 +72,8 @@ def lanes(analysis: Analysis, most: int = MOST) -> Lanes:
     return Lanes(tuple(made), int(events.start[0]), int(events.end.max()), tuple(left_out))
 
 
-def _fewer(lane: Lane, share: float) -> Lane:
-    rows = tuple(merged(each, max(_LEAST, int(share * len(each)))) for each in lane.rows)
+def _fewer(lane: Lane, share: float, least: int) -> Lane:
+    rows = tuple(merged(each, max(1, least, int(share * len(each)))) for each in lane.rows)
     return Lane(lane.label, rows, lane.names, lane.device)
 
 

@@ -5,9 +5,10 @@ const calm = matchMedia('(prefers-reduced-motion: reduce)');
 const fingers = new Map();
 let moved = 0, spread = 0;
 
+// Where an event is among the lanes.
 function at(event) {
   const box = byId('canvas').getBoundingClientRect();
-  return [event.clientX - box.left, event.clientY - box.top];
+  return [event.clientX - box.left, event.clientY - box.top + byId('lanes').scrollTop];
 }
 
 function apart() {
@@ -155,6 +156,7 @@ function begin() {
                  left: () => pan(-0.3), right: () => pan(0.3), next: () => step(1),
                  previous: () => step(-1) };
   for (const [id, act] of Object.entries(acts)) byId(id)?.addEventListener('click', act);
+  byId('lanes').addEventListener('scroll', () => { hideTip(); schedule(); });
   new ResizeObserver(schedule).observe(byId('lanes'));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', schedule);
   draw();

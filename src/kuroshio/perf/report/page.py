@@ -20,7 +20,7 @@ from .diagnosis import Diagnosis
 from .lanes import Lanes
 from .page_data import drawn, page_data, safe, title
 from .page_roofline import picture
-from .page_tables import experiments, holes, kernels, pipeline, ranks, roofline, waits
+from .page_tables import MOST_TRACES, experiments, holes, kernels, pipeline, ranks, roofline, waits
 from .palette import (
     ANNOTATION,
     CALL,
@@ -68,8 +68,16 @@ def _body(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> Iterator[str]:
     yield f"<h1>{text(_subject(analyses))}</h1>"
     yield parts.paragraph(diagnosis.sentence, "lead")
     yield parts.paragraph("; ".join(_facts(each) for each in analyses[:4]), "note")
+    if len(analyses) > MOST_TRACES:
+        yield parts.paragraph(
+            f"Of {len(analyses)} traces the first {MOST_TRACES} are shown one by one; findings and "
+            "the table of ranks are of all.",
+            "note",
+        )
     yield parts.section("What was found", parts.findings(diagnosis.findings))
-    yield parts.section("Where the time goes", *_stages(diagnosis), *map(pipeline, analyses))
+    yield parts.section(
+        "Where the time goes", *_stages(diagnosis), *map(pipeline, analyses[:MOST_TRACES])
+    )
     yield _timeline(diagnosis, shown)
     yield parts.section("Ranks", ranks(diagnosis.ranks) if diagnosis.ranks else "")
     yield parts.section("Holes", holes(diagnosis))
@@ -83,7 +91,7 @@ def _body(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> Iterator[str]:
 
 
 def _stages(diagnosis: Diagnosis) -> Iterator[str]:
-    for number, analysis in enumerate(diagnosis.analyses):
+    for number, analysis in enumerate(diagnosis.analyses[:MOST_TRACES]):
         if analysis.steps is None:
             continue
         steps = analysis.steps
@@ -121,9 +129,10 @@ def _timeline(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> str:
     )  # fmt: skip
     inside = (
         f'<div class="tools">{buttons}<output id="range"></output></div>\n'
-        '<div id="timeline"><canvas id="axis" aria-hidden="true"></canvas><div id="lanes">'
+        '<div id="timeline"><canvas id="axis" aria-hidden="true"></canvas>\n'
+        '<div id="lanes"><div id="tall">'
         '<canvas id="canvas" tabindex="0" role="application" aria-describedby="keys" '
-        'aria-label="Timeline of devices and host threads"></canvas></div>'
+        'aria-label="Timeline of devices and host threads"></canvas></div></div>'
         '<div id="tip" hidden></div></div>\n<p id="said" aria-live="polite"></p>\n'
         f'<p class="note" id="keys">{text(_KEYS)}</p>\n'
         "<noscript><p>The timeline is drawn by a script, and scripts are off.</p></noscript>"

@@ -20,6 +20,8 @@ from .palette import OF_CAUSE, OF_ROLE
 if TYPE_CHECKING:
     from ..experiments.record import Record
 
+# Traces of which there is more than a line in tables and their lanes; all are in the JSON.
+MOST_TRACES = 16
 _MOST_KERNELS, _MOST_HOLES, _MOST_WAITS = 200, 30, 50
 
 
@@ -41,11 +43,12 @@ def kernels(diagnosis: Diagnosis) -> str:
     ]  # fmt: skip
     rows: list[list[Cell]] = []
     in_all = 0
+    most = max(1, _MOST_KERNELS // len(diagnosis.analyses))
     for number, analysis in enumerate(diagnosis.analyses):
         if analysis.kernels is None:
             continue
         in_all += len(analysis.kernels.kernels)
-        for each in analysis.kernels.kernels[: _MOST_KERNELS // len(diagnosis.analyses)]:
+        for each in analysis.kernels.kernels[:most]:
             times = each.times
             name = f"{title(diagnosis, number)}: {each.name}" if several else each.name
             rows.append(
@@ -77,7 +80,7 @@ def _sizes(sizes: tuple[int, ...] | None) -> Cell:
 def holes(diagnosis: Diagnosis) -> str:
     """By cause, and the longest."""
     said = []
-    for number, analysis in enumerate(diagnosis.analyses):
+    for number, analysis in enumerate(diagnosis.analyses[:MOST_TRACES]):
         table = analysis.holes
         if table is None or not len(table):
             continue
@@ -133,7 +136,7 @@ def waits(diagnosis: Diagnosis) -> str:
             str(each.how), figures.named(each.call), figures.named(each.cause),
             (f"{each.count:,}", each.count), _ns(each.time), _ns(each.idle),
         ]
-        for analysis in diagnosis.analyses
+        for analysis in diagnosis.analyses[:MOST_TRACES]
         if analysis.waits
         for each in analysis.waits.groups[:_MOST_WAITS]
     ]  # fmt: skip

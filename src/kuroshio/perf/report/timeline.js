@@ -55,6 +55,7 @@ function prepare(data) {
     });
   });
   SHOWS.height = y;
+  if (byId('tall')) byId('tall').style.height = `${y}px`;
   SHOWS.length = Math.max(1, ...data.traces.map(trace => trace.length));
   SHOWS.view = [0, SHOWS.length];
 }
@@ -93,17 +94,20 @@ const width = () => byId('lanes').clientWidth;
 const toX = ns => (ns - SHOWS.view[0]) / (SHOWS.view[1] - SHOWS.view[0]) * width();
 const toTime = x => SHOWS.view[0] + x / width() * (SHOWS.view[1] - SHOWS.view[0]);
 
+// The canvas is as large as what is seen of the lanes, of which there may be hundreds.
 function draw() {
-  const wide = width(), paint = colours();
-  const pen = sized(byId('canvas'), wide, SHOWS.height);
-  for (const row of SHOWS.rows) {
+  const wide = width(), high = byId('lanes').clientHeight, top = byId('lanes').scrollTop;
+  const paint = colours(), pen = sized(byId('canvas'), wide, high);
+  pen.translate(0, -top);
+  const seen = SHOWS.rows.filter(row => row.y + LABEL > top && row.y < top + high);
+  for (const row of seen) {
     if (row.label) continue;
     pen.fillStyle = paint.lane;
     pen.fillRect(0, row.y, wide, ROW - 1);
     drawRow(pen, row, wide, paint);
   }
   drawMarks(pen, paint);
-  for (const row of SHOWS.rows) {
+  for (const row of seen) {
     if (!row.label) continue;
     pen.fillStyle = paint.quiet;
     pen.fillText(row.label, 4, row.y + LABEL / 2 + 1, wide - 8);
