@@ -146,6 +146,49 @@ def test_names_cannot_steer_a_terminal():
     assert "\x1b" not in text
 
 
+def kept_ceilings(path: Path, *ceilings: dict) -> Path:
+    shown = {"level": None, "low": 1.0, "high": 1e4, "n": 9, "how": "in a test"}
+    said = {"schema": "kuroshio.perf.ceilings/1", "device": "hip:0", "model": "a card",
+            "ceilings": [{**shown, **each} for each in ceilings]}  # fmt: skip
+    path.write_text(json.dumps(said))
+    return path
+
+
+def test_kernels_that_were_counted_are_held_to_roofs(shared, tmp_path):
+    roofs = kept_ceilings(
+        tmp_path / "c.json",
+        {"name": "memory copy", "level": "memory", "unit": "GB/s", "value": 1000.0},
+        {"name": "float32 multiply-add", "unit": "Gop/s", "value": 9000.0},
+    )
+    counters = shared / "traces/omniperf/MI200/pmc_perf.csv"
+    trace = shared / "traces/kineto/mi210_gpu_only.json.gz"
+    done = run_perf("diagnose", trace, "--counters", counters, "--ceilings", roofs, "--json")
+    assert done.status == 0, done.err
+    (point,) = json.loads(done.out)["roofline"]
+    assert "vecCopy" in point["name"]
+
+
+def test_messages_of_ranks_are_held_to_what_was_measured(tmp_path):
+    traces = []
+    for rank in (0, 1):
+        made = Made()
+        made.launch(
+            "ncclDevKernel_AllReduce_Sum_f32", 0, 1 * MS,
+            others={"In msg nelems": str(1 << 20), "Out msg nelems": str(1 << 20),
+                    "dtype": "Float", "Group size": "2", "Collective name": "allreduce"},
+        )  # fmt: skip
+        made.launch("gemm", 2 * MS, 1 * MS)
+        traces.append(made.trace(rank=rank, path=f"{rank}.json"))
+    roofs = kept_ceilings(
+        tmp_path / "c.json",
+        {"name": "all-reduce of 2", "level": "link", "unit": "GB/s", "value": 100.0,
+         "message_bytes": 4 << 20},
+    )  # fmt: skip
+    (message,) = perf.diagnose(*traces, ceilings=[roofs]).ranks.messages
+    assert message.ceiling == pytest.approx(100.0)
+    assert perf.diagnose(*traces).ranks.messages[0].ceiling is None
+
+
 # -- when it cannot be -----------------------------------------------------------------------------
 
 

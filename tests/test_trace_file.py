@@ -17,9 +17,10 @@ import pytest
 import kuroshio as ks
 from cli_runs import YEARS, assert_refused, climatology, left_over, run_here, start
 from emulator import EmulatedGpu
-from kuroshio import trace_file
+from kuroshio import perf, trace_file
 from kuroshio.account import DEVICE_STAGES, STAGES, Account
 from kuroshio.engines.division import Division
+from kuroshio.perf.traces.events import ABSENT, Direction, Kind
 from kuroshio.recorder import Recorder
 from test_interrupts import SLOW_DISK, assert_stopped, stop, wait_for
 
@@ -276,3 +277,34 @@ def test_names_cannot_break_out_of_the_text(place):
     assert trace["otherData"]["command"] == os.fsdecode(b'x"\xff')
     assert any(event["args"].get("name") == 'a"}],\n</script>é' for event in trace["traceEvents"]
                if event["ph"] == "M")  # fmt: skip
+
+
+def test_what_is_written_is_read_as_it_was(archive, place, monkeypatch):
+    """By `kuroshio perf`: stages on threads, and a device's work on streams."""
+    monkeypatch.setattr("kuroshio.device.cuda.named", lambda name: EmulatedGpu.several(1, "yes"))
+    monkeypatch.setattr(Division, "share", lambda self, maps, batches, beside: 0.5)
+    account, written = season(archive, place, "--device", "cuda:0")
+    trace = perf.read_trace(place / "trace.json")
+    events = trace.events
+    stages = events.kind == Kind.STAGE
+    there = spans(written)
+    assert stages.sum() == len(there)
+    assert events.duration[stages].sum() == sum(round(each["dur"] * 1000) for each in there)
+    assert events.bytes[stages].max() == max(each["args"].get("bytes", -1) for each in there)
+    for stage, kind, direction in (
+        ("device copy", Kind.COPY, Direction.TO_DEVICE),
+        ("device inflate", Kind.KERNEL, ABSENT),
+        ("device compute", Kind.KERNEL, ABSENT),
+        ("device fetch", Kind.COPY, Direction.TO_HOST),
+    ):
+        mine = events[events.name == events.names.index(stage)]
+        own = [each for each in spans(written, trace_file.DEVICE) if each["name"] == stage]
+        assert len(mine) == len(own) > 0
+        assert (mine.kind == kind).all()
+        assert (mine.direction == direction).all()
+        assert (mine.device == 0).all()
+        assert sorted(mine.bytes.tolist()) == sorted(each["args"].get("bytes", -1) for each in own)
+    pipeline = perf.diagnose(trace).analyses[0].pipeline
+    assert pipeline is not None
+    assert pipeline.on_device
+    assert trace.facts["device"] == account["device"]

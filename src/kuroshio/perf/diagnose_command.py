@@ -41,7 +41,8 @@ def add_evidence(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--ceilings", nargs="+", default=[], metavar="FILE",
-        help="roofs of these files (kuroshio perf ceilings -o), not those that were kept",
+        help="roofs of these files (kuroshio perf ceilings -o), not those that were kept; of "
+        "several ranks also what messages attain",
     )  # fmt: skip
     parser.add_argument(
         "--experiments", metavar="FOLDER", help="show the records of this folder in the page"

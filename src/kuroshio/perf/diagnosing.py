@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Refusal
+from .ceilings import store
 from .report.diagnosis import Diagnosis
 from .report.diagnosis import diagnose as diagnosed
 from .traces.read import read
@@ -37,7 +38,8 @@ def diagnose(
     """What profilers' traces say: analyses, and findings with evidence, the most to save first.
 
     traces       files or folders, or what `read_trace` gave; several are ranks of one job
-    ceilings     what `kuroshio perf ceilings -o` measured, for kernels in `counters`
+    ceilings     what `kuroshio perf ceilings -o` measured: for kernels in `counters`, and for
+                 messages between ranks
     counters     CSV of a profiler that counted, as for `kuroshio perf roofline`
     experiments  a folder of records, to be shown with it
 
@@ -57,9 +59,16 @@ def diagnosis_of(
     traces = list(traces)
     if not traces:
         raise Refusal("There is no trace to diagnose. Give a profiler's file or folder.")
-    judged, under = _judged(ceilings, counters)  # refused before something long is read
+    # What is refused is refused before something long is read.
+    if ceilings and not counters and len(traces) == 1:
+        raise Refusal(
+            "Ceilings alone place no kernel: a trace tells no operations and no bytes. Give what "
+            "was counted, too: --counters CSV (see kuroshio perf roofline)."
+        )
+    judged, under = _judged(ceilings, counters)
+    of_messages = [each for path in ceilings for each in store.read(Path(path))[1]]
     records = _records(experiments)
-    return diagnosed(read_all(traces, say), judged, records, under)
+    return diagnosed(read_all(traces, say), judged, records, under, of_messages)
 
 
 def read_all(
@@ -92,11 +101,6 @@ def read_all(
 def _judged(ceilings: Files, counters: Files) -> tuple[tuple[Judgement, ...], Roofs | None]:
     """Kernels that were counted, and the roofs that they are under."""
     if not counters:
-        if ceilings:
-            raise Refusal(
-                "Ceilings alone place no kernel: a trace tells no operations and no bytes. Give "
-                "what was counted, too: --counters CSV (see kuroshio perf roofline)."
-            )
         return (), None
     from . import roofline_results
     from .counters.counted import merged

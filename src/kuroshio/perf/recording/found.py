@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+RANK = "trace-rank"  # as the hook names traces of ranks
 _FILES = {"torch": "trace*.json.gz", "nsys": "*.sqlite", "hipprof": "*.json", "rocprof": "*.json"}
 
 
@@ -19,4 +20,7 @@ def traces(profiler: str, folder: Path, started_at: float) -> list[Path]:
         for path in Path.cwd().glob("result_*.json"):
             if path.stat().st_mtime >= started_at:
                 shutil.move(path, folder / path.name)
-    return sorted(folder.glob(_FILES[profiler]))
+    found = sorted(folder.glob(_FILES[profiler]))
+    # What launches ranks imports torch, too, and is none.
+    ranks = [path for path in found if path.name.startswith(RANK)]
+    return ranks or found

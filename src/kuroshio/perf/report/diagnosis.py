@@ -17,6 +17,7 @@ from ..timeline.ranks import Ranks, compare
 from ..traces.trace import Trace
 
 if TYPE_CHECKING:
+    from ..ceilings.ceiling import Ceiling
     from ..experiments.record import Record
 
 
@@ -61,9 +62,10 @@ def diagnose(
     judged: Sequence[Judgement] = (),
     experiments: Sequence[Record] = (),
     under: Roofs | None = None,
+    ceilings: Sequence[Ceiling] = (),
 ) -> Diagnosis:
-    """Analyse and judge; several traces are ranks of one job."""
-    return diagnosis_of([analyse(each) for each in traces], judged, experiments, under)
+    """Analyse and judge; several traces are ranks of one job, whose messages have ceilings."""
+    return diagnosis_of([analyse(each) for each in traces], judged, experiments, under, ceilings)
 
 
 def diagnosis_of(
@@ -71,11 +73,12 @@ def diagnosis_of(
     judged: Sequence[Judgement] = (),
     experiments: Sequence[Record] = (),
     under: Roofs | None = None,
+    ceilings: Sequence[Ceiling] = (),
 ) -> Diagnosis:
     """The same of analyses that are there already."""
     known = {each.point.name: each for each in judged}
     seen = [Seen(each, number, known) for number, each in enumerate(analyses)]
-    ranks = compare(analyses) if len(analyses) > 1 else None
+    ranks = compare(analyses, ceilings) if len(analyses) > 1 else None
     return Diagnosis(
         tuple(analyses), ranks, find(seen, ranks), _remarks(analyses, ranks), tuple(judged),
         tuple(experiments), under,

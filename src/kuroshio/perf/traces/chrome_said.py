@@ -61,7 +61,9 @@ def instead(rows: Rows, stream: Elements[Any]) -> str:
 def categories(rows: Rows) -> str:
     """Those that are not known, with counts."""
     expected = {*chrome_kinds.DERIVED, chrome_kinds.PYTHON}
-    unknown = [(key, count) for key, count in rows.unkept.most_common() if key not in expected]
+    unknown = [
+        (key, count) for key, count in rows.unkept.most_common() if count and key not in expected
+    ]
     shown = [f"{key or 'none'} ({count:,})" for key, count in unknown[:_SHOWN]]
     return ", ".join(shown) + (" and others" if len(unknown) > _SHOWN else "")
 
