@@ -297,3 +297,38 @@ def test_a_pipelines_stages_tell_why_its_device_is_idle():
     hole, events = only_hole(made)
     assert (hole.cause, hole.who) == (Cause.READING, "inflate")
     assert events.kind[hole.culprit] == Kind.STAGE
+
+
+def test_a_launch_in_the_hole_that_took_most_of_it_to_arrive_is_not_late():
+    made = Made()
+    end = made.launch("first", 0, 100 * US)
+    made.launch("second", end + 10 * US, 100 * US, begins=end + 3 * MS)
+    hole, _ = only_hole(made)
+    assert hole.cause is Cause.TRACER
+
+
+def test_a_synchronisation_that_ended_before_the_work_did_left_no_hole():
+    made = Made()
+    end = made.launch("first", 0, 1 * MS)
+    made.wait("cudaEventSynchronize", 10 * US, until=end - 50 * US)
+    made.launch("second", end + 30 * US, 100 * US)
+    hole, _ = only_hole(made)
+    assert hole.cause is Cause.HOST
+
+
+def test_a_copy_that_nobody_stages_is_launched_late_as_any_other_work():
+    made, end, free = Made(), 105 * US, 2 * MS
+    made.launch("first", 0, 100 * US)
+    made.copy(Direction.TO_DEVICE, free, 100 * US)
+    hole, _ = only_hole(made)
+    assert (hole.cause, hole.start) == (Cause.HOST, end)
+
+
+def test_what_is_short_against_the_hole_is_not_its_cause():
+    """An operator in its middle, and a copy of another device."""
+    made, end, free = two_kernels()
+    middle = (end + free) // 2
+    made.operator("short", middle - 50 * US, middle + 50 * US)
+    made.copy(Direction.BETWEEN_DEVICES, 10 * US, 200 * US, device=1, begins=middle)
+    hole, _ = only_hole(made)
+    assert (hole.cause, hole.who) == (Cause.HOST, None)

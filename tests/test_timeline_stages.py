@@ -54,6 +54,16 @@ def test_what_a_kernel_covers_starves_nobody():
     assert pipeline.parts[Role.READING] == 2 * MS
 
 
+def test_threads_that_compute_are_no_kernel_where_a_device_computes():
+    made = Made()
+    made.kernel("device compute", 0, 2 * MS)
+    made.stage("compute", 0, 9 * MS)
+    made.stage("read", 5 * MS, 10 * MS, thread=2)
+    pipeline = analysed(made).pipeline
+    assert pipeline.parts[Role.KERNEL] == 2 * MS
+    assert pipeline.bound_by is Role.READING
+
+
 @pytest.mark.parametrize(
     ("stage", "role"),
     [("inflate", Role.READING), ("decode", Role.PREPARATION), ("compute", Role.KERNEL),

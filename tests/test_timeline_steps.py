@@ -115,7 +115,7 @@ def test_phases_of_a_step_are_none():
 
 def test_ranges_that_overlap_are_no_steps():
     made = annotated("train_step")
-    made.annotation("train_step", 100 * US, 2 * MS, thread=2)
+    made.annotation("train_step", 100 * US, 200 * US, thread=2)
     assert analysed(made).steps.source is not Source.ANNOTATIONS
 
 
@@ -132,6 +132,9 @@ def test_periods_of_kernels_begin_after_the_longest_pause():
     analysis = analysed(repeating("aabcabd"))
     steps = analysis.steps
     assert steps.source is Source.PERIODS
+    assert [step.start for step in steps.steps] == [
+        number * (300 * US + 7 * 55 * US) + 300 * US + 5 * US for number in range(5)
+    ]
     assert len(steps.steps) == 5  # where the last one ends is not known
     assert {step.end - step.start for step in steps.steps} == {300 * US + 7 * 55 * US}
     assert all(step.row is not None for step in steps.steps)

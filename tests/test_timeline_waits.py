@@ -79,8 +79,9 @@ def test_a_copy_of_pageable_memory_blocks_whatever_it_is_called():
     assert (wait.how, wait.call, wait.cause) == (How.COPY, "cudaMemcpyAsync", "aten::copy_")
 
 
-def test_a_copy_of_pinned_memory_does_not():
-    made = Made()
+@pytest.mark.parametrize("launching", [2 * US, 50 * US])
+def test_a_copy_of_pinned_memory_does_not(launching):
+    made = Made(launching=launching)
     made.operator("aten::copy_", 0, 20 * US)
     made.copy(Direction.TO_DEVICE, 5 * US, 500 * US)
     assert analysed(made).waits.waits == ()
@@ -100,6 +101,15 @@ def test_allocations(call):
     wait, _ = only_wait(made)
     assert (wait.how, wait.call, wait.cause) == (How.ALLOCATION, call, call)
     assert (wait.operator, wait.idle) == ("aten::empty", 0)
+
+
+def test_an_allocation_is_one_within_any_operator():
+    made = Made()
+    made.launch("k", 0, 1 * MS)
+    made.operator("aten::nonzero", 20 * US, 400 * US)
+    made.call("cudaMalloc", 30 * US, 390 * US)
+    wait, _ = only_wait(made)
+    assert (wait.how, wait.operator) == (How.ALLOCATION, "aten::nonzero")
 
 
 def test_what_a_program_allocates_before_it_begins_costs_its_devices_nothing():

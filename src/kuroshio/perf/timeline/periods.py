@@ -14,23 +14,26 @@ _CANDIDATES = 64  # names that are asked for a period, those that occur least of
 def period_starts(events: Events) -> np.ndarray | None:
     """Rows of the kernels that open each repeat; None where nothing repeats.
 
-    A kernel that occurs once a period marks it; of several, the one that waits longest for its
-    turn, since a step begins where one before it has ended.
+    A kernel that occurs once a period tells where periods are. They begin where the device waits
+    longest, since a step begins when the one before it has ended.
     """
     rows = np.flatnonzero(events.kind == Kind.KERNEL)
     names = events.name[rows]
-    found = [each for each in _regular(names) if each[0] > 1]
-    best: tuple[float, int] | None = None
-    for period in dict.fromkeys(period for period, _ in found):
-        alike = float((names[period:] == names[:-period]).mean())
-        if alike >= _ALIKE and (best is None or (alike, -period) > best):
-            best = alike, -period
-    if best is None:
+    alike, period, marks = 0.0, 0, rows
+    for distance, at in _regular(names):
+        if distance > 1 and distance != period:
+            same = float((names[distance:] == names[:-distance]).mean())
+            if same > alike:
+                alike, period, marks = same, distance, at
+    if alike < _ALIKE:
         return None
     ends = np.maximum.accumulate(events.end[rows])
     pause = np.append(0, events.start[rows][1:] - ends[:-1])
-    marks = [at for period, at in found if period == -best[1]]
-    return rows[max(marks, key=lambda at: float(np.median(pause[at])))]
+    whole = marks[marks + period <= len(rows)]
+    within = pause[whole[:, np.newaxis] + np.arange(period)]
+    opens = marks + np.median(within, axis=0).argmax()
+    opens = np.append(opens[0] - period, opens)
+    return rows[opens[(opens >= 0) & (opens < len(rows))]]
 
 
 def _regular(names: np.ndarray) -> list[tuple[int, np.ndarray]]:
