@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,9 @@ def test_two_that_were_kept(tmp_path):
     assert done.status == 0, done.err
     for words in ("gemm_relu", "new", "gone", "faster than", "(10 and 10 steps)"):
         assert words in done.out
+    same = run_perf("compare", before, before)
+    assert re.search(r"^host launched late .* same ", same.out, re.MULTILINE), same.out
+    assert re.search(r"^gemm +400 us +400 us +same ", same.out, re.MULTILINE), same.out
     said = json.loads(run_perf("compare", before, after, "--json").out)
     assert said["schema"] == "kuroshio.changes/1"
     assert said["names"] == [str(before), str(after)]

@@ -15,13 +15,19 @@ from test_perf_record_hook import FAKE, steps
 
 @pytest.fixture
 def torch(monkeypatch):
-    """The fake one, importable; it is gone afterwards."""
+    """The fake one, importable; afterwards all is as it was, also where there is a real one."""
+    real = _taken_out()
     monkeypatch.syspath_prepend(FAKE)
     import torch
 
     yield torch
-    for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
-        del sys.modules[name]
+    _taken_out()
+    sys.modules.update(real)
+
+
+def _taken_out() -> dict:
+    names = [name for name in sys.modules if name.partition(".")[0] == "torch"]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 def test_a_block_with_steps(torch):

@@ -12,6 +12,7 @@ from .timeline.kernels import short
 
 _MOST = 12  # rows of a table
 _NAME = 50
+_KERNEL = "kernel"
 
 
 def text(changes: Changes) -> str:
@@ -29,7 +30,7 @@ def text(changes: Changes) -> str:
         ("part of steps", changes.parts),
         ("stage", changes.stages),
         ("holes", changes.holes),
-        ("kernel", changes.kernels),
+        (_KERNEL, changes.kernels),
     ):
         if amounts:
             parts.append(_table(title, amounts))
@@ -49,11 +50,11 @@ def _table(title: str, amounts: Sequence[Amount]) -> str:
     often = any(each.calls != (None, None) for each in amounts)
     lines = [[title, "before", "after", "change", "", *(["times", "times after"] if often else [])]]
     for each in amounts[:_MOST]:
-        name = printable(short(each.name))
+        name = printable(short(each.name) if title == _KERNEL else each.name)
         line = [
             name if len(name) <= _NAME else f"{name[: _NAME - 3]}...",
             *("" if ns is None else time(round(ns)) for ns in (each.before, each.after)),
-            ("+" if each.difference >= 0 else "-") + time(round(abs(each.difference))),
+            _more(each.difference),
             _how(each),
         ]
         if often:
@@ -61,9 +62,8 @@ def _table(title: str, amounts: Sequence[Amount]) -> str:
         lines.append(line)
     said = columns(lines, left=1)
     if len(amounts) > _MOST:
-        rest = sum(each.difference for each in amounts[_MOST:])
-        sign = "+" if rest >= 0 else "-"
-        said += f"\n{len(amounts) - _MOST} more, {sign}{time(round(abs(rest)))}; all with --json"
+        rest = _more(sum(each.difference for each in amounts[_MOST:]))
+        said += f"\n{len(amounts) - _MOST} more, {rest or 'the same'}; all with --json"
     return said
 
 
@@ -72,4 +72,11 @@ def _how(amount: Amount) -> str:
         return "new"
     if amount.after is None:
         return "gone"
+    if not _more(amount.difference):
+        return "same"
     return f"{amount.difference / amount.before:+.1%}" if amount.before else ""
+
+
+def _more(ns: float) -> str:
+    """With its sign; empty where it is less than a nanosecond."""
+    return f"{'+' if ns > 0 else '-'}{time(round(abs(ns)))}" if round(abs(ns)) else ""
