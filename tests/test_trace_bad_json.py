@@ -55,6 +55,7 @@ def refused(path: Path) -> str:
         ({"traceEvents": {}}, "no trace"),
         ({"traceEvents": []}, "list of events is empty"),
         ([], "list of events is empty"),
+        ([7] * 200_000, "is no trace"),
         ([1, "two", None, [3]], "4 are no events"),
         ([{"ph": "B", "cat": "kernel", "name": "add", "ts": 1}], "1 have no length"),
         ([{"ph": "X", "cat": "v8", "name": "gc", "ts": 1, "dur": 1}], r"v8 \(1\)"),

@@ -19,6 +19,7 @@ from .json_mending import mended
 from .json_scan import end_of_value, ends_of_elements
 
 LARGEST = 16 << 20  # bytes of an element, or of another value, with the space before it
+_MOST_ODD = 100_000  # elements; each takes some microseconds
 _SPACE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _NOT_DECODED = (msgspec.DecodeError, RecursionError)
@@ -169,6 +170,11 @@ class Elements(Generic[T]):
                 found += self._one(bytes(each))
             except _NOT_DECODED:
                 self.odd += 1
+                if self.odd > _MOST_ODD:
+                    raise Refusal(
+                        f"{self._name} has more than {_MOST_ODD:,} elements in its list that are "
+                        "no events. It is no trace."
+                    ) from None
         return found
 
     def _one(self, element: bytes) -> list[T]:
