@@ -17,6 +17,7 @@ import argparse
 import gzip
 import json
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -75,7 +76,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         plain, packed = Path(folder) / "trace.json", Path(folder) / "trace.json.gz"
         write(plain, options.events)
-        packed.write_bytes(gzip.compress(plain.read_bytes(), 6))
+        # A process begins with its parent's largest memory, so this one stays small.
+        with open(plain, "rb") as source, gzip.open(packed, "wb", 6) as target:
+            shutil.copyfileobj(source, target)
         sizes = {path.name: round(path.stat().st_size / (1 << 20), 1) for path in (plain, packed)}
         tiny = Path(folder) / "tiny.json"
         write(tiny, EVENTS_A_LAUNCH)
@@ -218,7 +221,7 @@ def versions(python: str) -> dict[str, str]:
     program = (
         "import importlib.metadata as m, json; "
         "print(json.dumps({d.name: d.version for d in m.distributions() if d.name.lower() in "
-        "('kuroshio', 'numpy', 'msgspec', 'pandas', 'holistictraceanalysis')}))"
+        "('kuroshio', 'numpy', 'msgspec', 'isal', 'pandas', 'holistictraceanalysis')}))"
     )
     done = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True)
     found: dict[str, str] = json.loads(done.stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +41,12 @@ def recognise(path: Path, head: bytes) -> bool:
 
 def read(path: Path, piece: int = PIECE) -> Trace:
     """The trace; `piece` bytes of the file are held at a time."""
-    stream = Elements(
-        str(path),
-        pieces(path, piece),
-        msgspec.json.Decoder(list[Event]),
-        frozenset({_EVENTS}),
-        piece,
-    )
     rows = Rows(path)
-    for batch in stream:
-        rows.add(batch)
+    decoder = msgspec.json.Decoder(list[Event])
+    with closing(pieces(path, piece)) as text:
+        stream = Elements(str(path), text, decoder, frozenset({_EVENTS}), piece)
+        for batch in stream:
+            rows.add(batch)
     if not stream.found:
         names = ", ".join(repr(key[:40]) for key in list(stream.metadata)[:5])
         raise Refusal(

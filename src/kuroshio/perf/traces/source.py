@@ -5,11 +5,13 @@ Whether a file is packed is told by how it begins, not by its name: profilers an
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import IO
+
+from isal import igzip_lib, isal_zlib  # twice as fast as zlib, which would take a third of the time
 
 from ...errors import Refusal
 
@@ -20,8 +22,8 @@ _GZIP = b"\x1f\x8b"
 _BY_ITS_HEADER = 31  # what zlib calls: gzip, with header and checksum
 
 
-def pieces(path: Path, size: int = PIECE, most: int = MOST) -> Iterator[bytes]:
-    """The unpacked bytes, `size` at most at a time.
+def pieces(path: Path, size: int = PIECE, most: int = MOST) -> Generator[bytes, None, None]:
+    """The unpacked bytes, `size` at most at a time. To be closed by who does not want all.
 
     Refusal where the file cannot be read, is damaged or cut off, or holds more than `most`.
     """
@@ -46,12 +48,13 @@ def pieces(path: Path, size: int = PIECE, most: int = MOST) -> Iterator[bytes]:
 
 def beginning(path: Path, size: int = 1 << 16) -> bytes:
     """The first bytes, unpacked; Refusal as of `pieces`."""
-    return next(pieces(path, size), b"")
+    with closing(pieces(path, size)) as found:
+        return next(found, b"")
 
 
 def _unpacked(file: IO[bytes], path: Path, size: int) -> Iterator[bytes]:
     """Of one or several gzip streams in a row."""
-    unpack = zlib.decompressobj(_BY_ITS_HEADER)
+    unpack = isal_zlib.decompressobj(_BY_ITS_HEADER)
     packed = b""
     while True:
         if not packed:
@@ -62,10 +65,10 @@ def _unpacked(file: IO[bytes], path: Path, size: int) -> Iterator[bytes]:
                 if file.tell() == file.seek(0, 2):
                     return
                 continue
-            unpack = zlib.decompressobj(_BY_ITS_HEADER)
+            unpack = isal_zlib.decompressobj(_BY_ITS_HEADER)
         try:
             piece = unpack.decompress(packed, size)
-        except zlib.error as problem:
+        except igzip_lib.IsalError as problem:  # type: ignore[misc]
             raise Refusal(
                 f"{path} is damaged: gzip's data do not fit together ({problem}). Copy or record "
                 "it again."
@@ -81,7 +84,7 @@ def _unpacked(file: IO[bytes], path: Path, size: int) -> Iterator[bytes]:
 
 
 def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same, the next one made while one is used: zlib lets other threads work."""
+    """The same, the next one made while one is used: unpacking lets other threads work."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, pieces, b"")
         while piece := coming.result():
