@@ -5,24 +5,22 @@ from __future__ import annotations
 import io
 import json
 import re
-from html.parser import HTMLParser
 
 import matplotlib.image
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from html_parsed import Parsed
 from kuroshio import plot
 from kuroshio.console import Output
 from kuroshio.errors import Refusal
-from kuroshio.ladder import publish as published
 from kuroshio.ladder import show as shown
 from kuroshio.ladder.page import page
-from kuroshio.ladder.publish import publish, report_of, write_text
+from kuroshio.ladder.publish import publish, report_of
 from kuroshio.ladder.results import PARTS, RungResult
 from ladder_results import MACHINE, ladder, report, result, study
 
-VOID = {"meta", "br", "img", "link", "hr"}
 SKIPPED = RungResult("A", "list in registers", skipped="5.6 GB are needed & 2 GB are <free>")
 HOSTILE = '<script>alert("x")</script> & \'"> \u202e 日本 \x1b[31m'
 WORDS = st.text(st.characters(codec=None), max_size=30)
@@ -32,31 +30,6 @@ TAGS = {
     *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "ul", "li"),
     *("a", "div", "span", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"),
 }
-
-
-class Parsed(HTMLParser):
-    """Elements in order, all of them closed; and the text of the page."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.open, self.elements, self.words = [], [], []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    def all(self, tag):
-        return [attrs for each, attrs in self.elements if each == tag]
 
 
 def test_the_page_is_whole_and_needs_nothing_else():
@@ -172,25 +145,6 @@ def test_nothing_to_draw(tmp_path):
     made, absent = publish(report([SKIPPED]), tmp_path)
     assert len(made) == 2
     assert absent == "No rung has run, so there is no picture."
-
-
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_a_page_is_written_whole_or_not(tmp_path, monkeypatch, error):
-    def fail(*_):
-        raise error
-
-    path = tmp_path / "ladder.html"
-    write_text(path, "before")
-    monkeypatch.setattr(published.os, "replace", fail)
-    with pytest.raises(Refusal if isinstance(error, OSError) else KeyboardInterrupt):
-        write_text(path, "after")
-    assert path.read_text() == "before"
-    assert [each.name for each in tmp_path.iterdir()] == ["ladder.html"]
-
-
-def test_text_that_no_file_can_hold_is_spelled_out(tmp_path):
-    write_text(tmp_path / "x.html", "a\udcffb")
-    assert (tmp_path / "x.html").read_text() == "a\\udcffb"
 
 
 class Climbed:

@@ -11,7 +11,7 @@ import pytest
 
 from kuroshio.errors import Refusal
 from kuroshio.perf import json_file
-from kuroshio.perf.json_file import check_writable, read_json, write_json
+from kuroshio.perf.json_file import check_writable, read_json, write_json, write_text
 
 
 @pytest.fixture
@@ -57,6 +57,15 @@ def test_nothing_half_written_stays(tmp_path, monkeypatch, problem) -> None:
     assert [each.read_text() for each in tmp_path.iterdir()] == ["before"]
 
 
+def test_text_takes_the_same_way(tmp_path) -> None:
+    path = tmp_path / "page.html"
+    write_text(path, "<p>größer\n")
+    assert path.read_bytes() == "<p>größer\n".encode()
+    with pytest.raises(Refusal, match="cannot be written"):
+        write_text(tmp_path / "absent" / "page.html", "")
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+
+
 def test_names_of_any_length(tmp_path) -> None:
     write_json(tmp_path / ("x" * 250), 1)
     for use in (check_writable, lambda path: write_json(path, 1)):
@@ -69,3 +78,8 @@ def test_json_that_is_nested_too_deeply(tmp_path) -> None:
     path.write_text("[" * 100_000)
     with pytest.raises(Refusal, match=r"no whole JSON.*Give another"):
         read_json(path, "Give another.")
+
+
+def test_text_that_no_file_can_hold_is_spelled_out(tmp_path):
+    write_text(tmp_path / "x.html", "a\udcffb")
+    assert (tmp_path / "x.html").read_text() == "a\\udcffb"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Refusal
 from ..perf.environment import environment_with
-from ..perf.json_file import write_json
+from ..perf.json_file import write_json, write_text
 from ..plot import plot_ladder, why_no_pictures
 from .compiled import rows
 from .page import page
@@ -55,26 +51,3 @@ def publish(report: Report, folder: Path) -> tuple[list[Path], str]:
             f"{report.problem.name} scale, {report.device}, {report.model}",
         )
     return made, absent
-
-
-def write_text(path: Path, text: str) -> None:
-    """Beside the path, then renamed to it; what cannot be encoded is spelled out."""
-    part: str | None = None
-    try:
-        handle, part = tempfile.mkstemp(prefix=".kuroshio-part-", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)
-        os.replace(part, path)
-    except BaseException as problem:
-        if part is not None:
-            with contextlib.suppress(OSError):
-                Path(part).unlink(missing_ok=True)
-        if isinstance(problem, OSError):
-            raise Refusal(
-                f"{path} cannot be written: {problem.strerror}. Free space or rights, or give "
-                "another folder with -o."
-            ) from problem
-        raise

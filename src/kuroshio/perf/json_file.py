@@ -1,12 +1,13 @@
-"""JSON files that people name: read and written, or refused with what to give instead."""
+"""JSON and other text in files that people name: or refused with what to give instead."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..errors import Refusal
 
@@ -27,13 +28,27 @@ def read_json(path: Path, advice: str) -> Any:
 
 def write_json(path: str | os.PathLike[str], content: Any) -> None:
     """Beside the path, then renamed to it; a Refusal where that cannot be."""
+
+    def put(file: IO[str]) -> None:
+        json.dump(content, file, indent=1)
+        file.write("\n")
+
+    _write(path, put)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """The same of any text, as UTF-8."""
+    _write(path, lambda file: file.write(text))
+
+
+def _write(path: str | os.PathLike[str], put: Callable[[IO[str]], object]) -> None:
     target = _target(path)
     part: str | None = None
     try:
         handle, part = tempfile.mkstemp(prefix=_PART, dir=target.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-            file.write("\n")
+        # What cannot be encoded, as of names of files that are no UTF-8, is spelled out.
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            put(file)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(part, 0o666 & ~mask)
@@ -47,7 +62,7 @@ def write_json(path: str | os.PathLike[str], content: Any) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """A Refusal where `write_json` could not write: before something long is done for it."""
+    """A Refusal where `write_json` could not write: before something long is done."""
     try:
         with tempfile.TemporaryFile(prefix=_PART, dir=_target(path).parent):
             pass

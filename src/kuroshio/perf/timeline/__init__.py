@@ -1,0 +1,1 @@
+"""What a table of events says: work and holes, overlaps, launches, synchronisations, ranks."""

@@ -1,0 +1,92 @@
+"""How large messages are and how fast they travel, against what was measured."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..ceilings.ceiling import GB, Ceiling
+from .collectives import Collective
+
+_NEAR = 4.0  # times as large or as small, a measured message says nothing of another
+
+
+@dataclass(frozen=True)
+class Message:
+    """Collectives of one kind and size. Bandwidths are GB/s (1e9 bytes), by the median duration.
+
+    bytes       of a rank's message, the larger side; None where the trace does not tell
+    algorithm   bytes over time
+    bus         times the factor of the collective: what each rank's link carries
+    ceiling     measured all-reduce of messages about as large, GB/s of the bus; None without
+    rows        of the slowest, on the first rank, at most 20
+    """
+
+    kind: str
+    bytes: int | None
+    group: int | None  # ranks that take part
+    calls: int
+    median: int  # ns
+    algorithm: float | None
+    bus: float | None
+    ceiling: float | None
+    rows: tuple[int, ...]
+
+
+def messages_of(
+    together: Sequence[Sequence[Collective]], ceilings: Sequence[Ceiling]
+) -> list[Message]:
+    """Of collectives, each on one rank or on several; those that take the most time first.
+
+    On the rank that came last a collective takes as long as the transfer; on others it waits, too.
+    """
+    groups: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
+    for each in together:
+        first = each[0]
+        key = first.kind, -1 if first.bytes is None else first.bytes, first.group or 0
+        groups[key].append((min(one.duration for one in each), first.row))
+    made = []
+    for (kind, size, ranks), mine in groups.items():
+        mine.sort()
+        median = mine[(len(mine) - 1) // 2][0]
+        rate = size / median if size >= 0 and median else None  # bytes a ns are GB/s
+        factor = _factor(kind, ranks)
+        bus = rate * factor if rate is not None and factor is not None else None
+        made.append(
+            Message(
+                kind, size if size >= 0 else None, ranks or None, len(mine), median, rate, bus,
+                _ceiling(ceilings, size, ranks) if kind == "all-reduce" and size > 0 else None,
+                tuple(row for _, row in mine[::-1][:20]),
+            )
+        )  # fmt: skip
+    return sorted(made, key=lambda message: -message.calls * message.median)
+
+
+def _factor(kind: str, ranks: int) -> float | None:
+    """Bytes that each rank's link carries, over the message's: of the best that can be done."""
+    if kind in ("broadcast", "reduce", "send-receive"):
+        return 1.0
+    if ranks < 2:
+        return None
+    if kind == "all-reduce":
+        return 2 * (ranks - 1) / ranks
+    if kind in ("all-gather", "reduce-scatter", "all-to-all"):
+        return (ranks - 1) / ranks
+    return None
+
+
+def _ceiling(ceilings: Sequence[Ceiling], size: int, ranks: int) -> float | None:
+    """Of as many devices, and of the message nearest in size, by ratio."""
+    best: tuple[float, float] | None = None
+    for each in ceilings:
+        of = re.fullmatch(r"all-reduce of (\d+)", each.name)
+        if of is None or each.unit != GB or not each.message_bytes or int(of[1]) != ranks:
+            continue
+        away = abs(math.log(each.message_bytes / size))
+        factor = _factor("all-reduce", ranks)
+        if factor and away <= math.log(_NEAR) and (best is None or away < best[0]):
+            best = away, each.value * factor
+    return None if best is None else best[1]

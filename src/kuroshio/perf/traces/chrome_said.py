@@ -1,0 +1,97 @@
+"""What a trace of Chrome's events does not show, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import chrome_kinds
+from .chrome_columns import LONGEST_NAME, MOST_COLUMNS, MOST_VALUES
+from .events import ABSENT, Events, Kind
+
+if TYPE_CHECKING:
+    from .chrome_rows import Rows
+    from .json_stream import Elements
+
+_SHOWN = 5  # categories
+_MICROSECOND = 1000  # ns
+
+
+def cannot_tell(events: Events, rows: Rows, stream: Elements[Any], form: str) -> Iterator[str]:
+    """A sentence each, without full stop."""
+    if number := rows.unkept[chrome_kinds.PYTHON]:
+        yield f"{number:,} calls of Python functions were recorded, and are not read"
+    if told := categories(rows):
+        yield f"Events of categories that are not known are not read: {told}"
+    if rows.pairs:
+        yield f"{rows.pairs:,} events are not read: they have no length (their phase is not X)"
+    if stream.odd:
+        yield f"{stream.odd:,} elements of the list are no events"
+    if stream.mended:
+        yield (
+            "Some text is not what the program had: bytes that are no UTF-8 were replaced, or "
+            "numbers that are none left out"
+        )
+    if stream.unclosed:
+        yield "The file's list of events has no end, so that some may be missing"
+    if rows.names.cut:
+        yield f"{rows.names.cut:,} names are cut after {LONGEST_NAME:,} characters"
+    if rows.many_columns:
+        yield f"Device events have more kinds of arguments than the {MOST_COLUMNS} that are kept"
+    for key in rows.dropped_columns:
+        yield f"{key[:80]!r} of device events is not kept: it has more than {MOST_VALUES:,} values"
+    yield from _of_times(events)
+    yield from _of_device(events)
+    if form == "hipprof":
+        yield (
+            "hipprof has a queued kernel begin where the one before it ended, so it is not told "
+            "what a launch costs between them"
+        )
+
+
+def instead(rows: Rows, stream: Elements[Any]) -> str:
+    """What there is, of a file without events that can be read."""
+    if told := categories(rows):
+        return f"its categories are {told}"
+    if rows.pairs or stream.odd:
+        return f"{rows.pairs:,} have no length (a phase of X), and {stream.odd:,} are no events"
+    return "its list of events is empty"
+
+
+def categories(rows: Rows) -> str:
+    """Those that are not known, with counts."""
+    expected = {*chrome_kinds.DERIVED, chrome_kinds.PYTHON}
+    unknown = [
+        (key, count) for key, count in rows.unkept.most_common() if count and key not in expected
+    ]
+    shown = [f"{key or 'none'} ({count:,})" for key, count in unknown[:_SHOWN]]
+    return ", ".join(shown) + (" and others" if len(unknown) > _SHOWN else "")
+
+
+def _of_times(events: Events) -> Iterator[str]:
+    whole = not (events.start % _MICROSECOND).any() and not (events.end % _MICROSECOND).any()
+    if len(events) and whole:
+        yield "The times are whole microseconds; their fractions were not recorded"
+
+
+def _of_device(events: Events) -> Iterator[str]:
+    work = events.on_device
+    if not work.any():
+        return
+    if not (events.correlation[events.kind == Kind.CALL] != ABSENT).any():
+        yield "No calls were recorded that began the device's work, so it is not told when they did"
+    copies = events.kind == Kind.COPY
+    if number := int((copies & (events.bytes == ABSENT)).sum()):
+        yield f"Of {number:,} of {int(copies.sum()):,} copies the bytes were not recorded"
+    kernels = events.kind == Kind.KERNEL
+    if not kernels.any():
+        return
+    untold = [
+        what
+        for column, what in ((events.grid, "grids and blocks"), (events.registers, "registers"))
+        if not (column[kernels] != ABSENT).any()
+    ]
+    if untold:
+        yield f"The kernels' {' and '.join(untold)} were not recorded"
+    if not events.tell("operator"):
+        yield "No operators are linked to the device's work"
