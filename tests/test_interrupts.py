@@ -8,6 +8,7 @@ import pty
 import random
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -206,6 +207,27 @@ def test_impatient_people_press_it_several_times(archive, warm, place):
     assert b"Traceback" not in err
     assert left_over(place) == []
     assert_alone(process)
+
+
+# The main thread hears of a signal after this only, and the watcher at once.
+LONG_CALL = """
+from kuroshio.interrupt import stopping_on_signals
+with stopping_on_signals():
+    print("now", flush=True)
+    sum(range(30_000_000))
+"""
+
+
+def test_a_second_signal_before_the_first_was_heard():
+    process = subprocess.Popen(
+        [sys.executable, "-c", LONG_CALL], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"now\n"
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process.send_signal(number)
+        time.sleep(0.05)
+    _, err = process.communicate(timeout=30)
+    assert b"wakeup" not in err
 
 
 @pytest.mark.parametrize("attempt", range(4))

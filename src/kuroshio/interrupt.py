@@ -63,8 +63,8 @@ def stopping_on_signals() -> Iterator[None]:
     try:
         yield
     finally:
+        signal.set_wakeup_fd(heard_before)  # before the watcher closes the end that it reads
         over.set()
-        signal.set_wakeup_fd(heard_before)
         for number, handler in before.items():
             if not stopped.is_set():
                 signal.signal(number, handler)
@@ -84,8 +84,8 @@ def _would_be_lost(frame: FrameType | None) -> bool:
 def _watch(reading: int, over: threading.Event) -> None:
     """Wait for a signal's number; the main thread may be unable to hear of it in time."""
     heard = os.read(reading, 1)
-    os.close(reading)
     if not heard or over.wait(PATIENCE_S):
+        os.close(reading)  # not sooner: Python would complain of the next signal, which it writes
         return
     writing = sys.modules.get("kuroshio.archive.part")
     if writing is not None:
