@@ -104,7 +104,7 @@ def compute(
             patch.setattr(pipeline, "choose_engine", lambda *_: Choice(engine, "as asked"))
         pipeline.run(
             archive, request, opened, memory_bytes=memory_bytes, threads=threads,
-            skip_bad=skip_bad, spans=lambda *_: None, 
+            skip_bad=skip_bad, spans=lambda *_, **__: None, 
             progress=lambda stage, *each: told.append(each) if stage == "read" else None,
         )  # fmt: skip
     total = told[-1][1]  # it may have begun anew with another plan

@@ -22,7 +22,11 @@ class Fed:
         self.spans: list[tuple] = []
         self.clocks = [Clock(gpu) for gpu in gpus]
         self.rings = Rings(
-            Pinned(gpus[0], 0, 0), lambda *span: self.spans.append(span), threads, budget, maps=maps
+            Pinned(gpus[0], 0, 0),
+            lambda *span, **_: self.spans.append(span),
+            threads,
+            budget,
+            maps=maps,
         )
         self.copying = [gpu.stream() for gpu in gpus]
         self.unpacking = [gpu.stream() for gpu in gpus]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 import re
-from html.parser import HTMLParser
 
 import matplotlib.image
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from html_parsed import Parsed
 from kuroshio import plot
 from kuroshio.console import Output
 from kuroshio.errors import Refusal
@@ -22,7 +22,6 @@ from kuroshio.ladder.publish import publish, report_of, write_text
 from kuroshio.ladder.results import PARTS, RungResult
 from ladder_results import MACHINE, ladder, report, result, study
 
-VOID = {"meta", "br", "img", "link", "hr"}
 SKIPPED = RungResult("A", "list in registers", skipped="5.6 GB are needed & 2 GB are <free>")
 HOSTILE = '<script>alert("x")</script> & \'"> \u202e 日本 \x1b[31m'
 WORDS = st.text(st.characters(codec=None), max_size=30)
@@ -32,31 +31,6 @@ TAGS = {
     *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "ul", "li"),
     *("a", "div", "span", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"),
 }
-
-
-class Parsed(HTMLParser):
-    """Elements in order, all of them closed; and the text of the page."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.open, self.elements, self.words = [], [], []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    def all(self, tag):
-        return [attrs for each, attrs in self.elements if each == tag]
 
 
 def test_the_page_is_whole_and_needs_nothing_else():

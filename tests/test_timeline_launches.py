@@ -57,6 +57,15 @@ def test_a_host_that_is_ahead_is_never_late():
     assert not launches.clocks_disagree
 
 
+@pytest.mark.parametrize(("after", "late"), [(-1, 0), (0, 1), (1, 1)])
+def test_late_is_a_call_that_begins_when_all_earlier_work_has_ended(after, late):
+    made = Made()
+    made.launch("long", 0, 1 * MS)
+    made.launch("short", 1 * US, 10 * US, stream=8)
+    made.launch("k", made.delay + 1 * MS + after, 10 * US, stream=8)
+    assert analysed(made).launches.late == late
+
+
 def test_a_graph_launches_many_with_one_call():
     made = Made()
     made.launch("a", 0, 10 * US, call="cudaGraphLaunch")

@@ -173,8 +173,8 @@ def test_bounds_are_amdahls():
     bounds = analysed(made).steps.bounds
     reading, compute = bounds[Part.READING], bounds[Part.COMPUTE]
     assert compute.time == 1 * MS
-    # The launch's latency is no reading: by then the work is queued.
-    assert reading.time == 3 * MS - made.delay
+    # The launch's latency is no reading: once the call has returned, the work is queued.
+    assert reading.time == 3 * MS - made.delay + made.launching
     assert compute.vanished == pytest.approx(4 / 3)
     assert compute.halved == pytest.approx(4 / 3.5)
     assert compute.faster(2) == pytest.approx(compute.halved)
@@ -206,6 +206,16 @@ def test_work_that_is_queued_on_an_idle_device_waits():
     bounds = analysed(made).steps.bounds
     assert bounds[Part.WAITING].time == 500 * US
     assert bounds[Part.READING].time == 0
+
+
+def test_a_launching_call_is_the_hosts_work():
+    made = Made()
+    end = made.launch("k", 0, 1 * MS)
+    made.launching = 6 * MS
+    made.launch("loaded at its first launch", end, 1 * MS, begins=end + 7 * MS)
+    bounds = analysed(made).steps.bounds
+    assert bounds[Part.PREPARATION].time == 6 * MS
+    assert bounds[Part.WAITING].time == 1 * MS
 
 
 def test_exposed_copies_only():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -161,4 +162,22 @@ def test_too_many_files_are_refused(tmp_path, monkeypatch, module, write):
     monkeypatch.setattr(module, "_MOST_FILES", 1)
     write(tmp_path / "a", RUN)
     with pytest.raises(Refusal, match="more than 1"):
+        read(tmp_path / "a")
+
+
+def test_what_is_no_file_is_passed_over_and_not_waited_for(tmp_path):
+    write_folder(tmp_path / "a", RUN)
+    for name in ("pipe_kernel_trace.csv", "pipe_results.db", "pipe_results.json"):
+        os.mkfifo(tmp_path / "a" / name)
+    (tmp_path / "a" / "folder_trace.csv").mkdir()
+    assert len(read(tmp_path / "a").events) == 10
+
+
+def test_a_trace_that_cannot_be_read_is_not_passed_over(tmp_path):
+    write_folder(tmp_path / "a", RUN)
+    broken = b"\x1f\x8bno gzip at all"
+    (tmp_path / "a" / "sales.csv").write_bytes(broken)
+    assert len(read(tmp_path / "a").events) == 10
+    (tmp_path / "a" / "4020_kernel_trace.csv").write_bytes(broken)
+    with pytest.raises(Refusal, match="4020_kernel_trace"):
         read(tmp_path / "a")

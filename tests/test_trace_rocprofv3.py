@@ -248,6 +248,26 @@ def test_json_that_is_cut_off_is_refused(folder):
             rocprofv3_json.read(path)
 
 
+def test_what_is_large_in_json_is_not_held_whole(folder):
+    content = json.loads(as_json(RUN))
+    process = content["rocprofiler-sdk-tool"][0]
+    process["kernel_symbols"] += [{"kernel_id": 100 + each} for each in range(200_000)]
+    process["strings"]["marker_api"] += [
+        {"key": 2 * 10**6 + each, "value": "x" * 30} for each in range(200_000)
+    ]
+    for holder, key in (
+        (process, "code_objects"), (process, "host_functions"), (process, "summary"),
+        (process["strings"], "pc_sample_comments"),
+        (process["callback_records"], "counter_collection"),
+        (process["buffer_records"], "pc_sample_host_trap"),
+    ):  # fmt: skip
+        holder[key] = [{"uri": "x" * 100}] * 200_000
+    (folder / "results.json").write_text(json.dumps(content))
+    trace = rocprofv3_json.read(folder / "results.json")
+    check(trace.events, RUN)
+    assert work.kernels_of(trace.events) == work.kernels_expected(RUN)
+
+
 def test_json_with_odd_records_counts_them(folder):
     content = json.loads(as_json(RUN))
     records = content["rocprofiler-sdk-tool"][0]["buffer_records"]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .intervals import Intervals
+from .recorder import Recorder
 
 STAGES = {
     "index": "find and describe files",
@@ -60,17 +61,26 @@ _BOUND_BY = {
 
 @dataclass
 class Account:
-    """Spans by stage: threads' seconds, bytes, and when they were; safe from several threads."""
+    """Spans by stage: threads' seconds, bytes, and when they were; safe from several threads.
+
+    A recorder, if there is one, keeps each of them.
+    """
 
     threads: int = 1
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     nbytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     busy: dict[str, Intervals] = field(default_factory=lambda: defaultdict(Intervals))
+    recorder: Recorder | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def span(self, stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
-        """Count a span of a thread, or of a device, whose stages have names of their own."""
+    def span(
+        self, stage: str, start_s: float, stop_s: float, nbytes: int, *, device: str = "",
+        stream: int = 0,
+    ) -> None:  # fmt: skip
+        """Count a span of this thread, or of a device, whose stages have names of their own."""
         with self._lock:
+            if self.recorder is not None:
+                self.recorder.add(stage, start_s, stop_s, nbytes, device, stream)
             self.nbytes[stage] += nbytes
             self.busy[stage].add(start_s, stop_s)
             if stage not in DEVICE_STAGES:

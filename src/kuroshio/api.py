@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import pipeline
+from . import pipeline, trace_file
 from .account import Account, peak_memory_bytes
 from .archive.catalog import open_archive
-from .archive.describe import Schema, describe
+from .archive.describe import Schema, describe, package_version
 from .archive.fetch import close_files
 from .archive.model import Archive
 from .archive.plan import Plan
@@ -37,6 +37,7 @@ from .engines.protocol import Report
 from .errors import Refusal
 from .keys import Keys
 from .memory_output import MemoryOutput
+from .recorder import Recorder
 from .request import Request
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def climatology(
     threads: int | None = None,
     device: str = "auto",
     pinned_memory_bytes: int | None = None,
+    trace: str | PathLike[str] | None = None,
 ) -> xr.Dataset:
     """Climatological mean and percentile thresholds of every cell and day of year.
 
@@ -102,6 +104,8 @@ def climatology(
     device : 'cpu'; a GPU such as 'cuda:0' or 'hip:0', or all of them ('cuda:all', 'hip:all'), with
         CuPy; or 'auto': a GPU where one can be used and the job is worth it, else the processor
     pinned_memory_bytes : host memory from which a GPU copies, at most; default: 512 MiB
+    trace : a .json or .json.gz path for the run's timeline, which Perfetto and `kuroshio perf
+        diagnose` open
 
     Returns
     -------
@@ -135,6 +139,8 @@ def climatology(
     )
     if not (output is None or isinstance(output, (str, PathLike))):
         raise Refusal(f"output is {output!r}; it must be a path such as 'clim.nc', or None.")
+    if not (trace is None or isinstance(trace, (str, PathLike))):
+        raise Refusal(f"trace is {trace!r}; it must be a path such as 'trace.json.gz', or None.")
     job = Job(
         request,
         output=output,
@@ -146,13 +152,16 @@ def climatology(
         if pinned_memory_bytes is None
         else int(number("pinned_memory_bytes", pinned_memory_bytes)),
         skip_bad=skip_bad,
+        trace=trace,
     )
     job.check()
     job.begin()
+    account, start = job.account(), perf_counter()
     archive = open_archive(
         source, variable=variable, select=select, duplicates=duplicates, skip_bad=skip_bad
     )
-    done = job.run(archive, sources=name_of(source))
+    account.span("index", start, perf_counter(), 0)
+    done = job.run(archive, sources=name_of(source), account=account)
     for message in [*archive.notes, *done.warnings, *(f"Skipped {s}" for s in done.skipped)]:
         warnings.warn(message, stacklevel=2)
     if output is not None:
@@ -220,6 +229,7 @@ class Job:
     pinned_memory_bytes: int | None = None
     skip_bad: bool = False
     command: str = ""
+    trace: str | PathLike[str] | None = None  # where the timeline goes
 
     def __post_init__(self) -> None:
         check_device(self.device)
@@ -233,19 +243,26 @@ class Job:
         """Refuse an output that cannot be written, before anything is read."""
         if self.output is not None:
             check_output(self.output, self.overwrite)
+        if self.trace is None:
+            return
+        trace_file.check(self.trace, self.overwrite)
+        if self.output is not None and _same_path(self.trace, self.output):
+            raise Refusal(f"The trace and the output are both {self.output}. Name them apart.")
+
+    def account(self) -> Account:
+        """A new one, which keeps every span if a trace is wanted."""
+        return Account(recorder=None if self.trace is None else Recorder())
 
     def begin(self) -> None:
         """Begin to make a GPU that is asked for ready, while the archive is looked through."""
         start_device(self.device)
 
-    def _check_not_an_input(self, archive: Archive) -> None:
-        if self.output is None:
-            return
-        output = os.path.realpath(self.output)
+    def _check_not_an_input(self, archive: Archive, what: str, path: str | PathLike[str]) -> None:
+        target = os.path.realpath(path)
         # Ten thousand paths take long to resolve: only those of the same file are.
-        if any(os.path.realpath(source) == output for source in _same_file(archive, output)):
+        if any(os.path.realpath(source) == target for source in _same_file(archive, target)):
             raise Refusal(
-                f"The output {self.output} is one of the files to be read, and would be replaced. "
+                f"The {what} {path} is one of the files to be read, and would be replaced. "
                 "Choose another name."
             )
 
@@ -278,7 +295,9 @@ class Job:
                 "Leave out output and call .to_netcdf(...) on the result, or give it a cell: "
                 "series.expand_dims('station', axis=1)."
             )
-        account = account or Account()
+        if self.trace is not None:
+            self._check_not_an_input(archive, "trace", self.trace)
+        account = account or self.account()
         account.threads = threads
         warnings: list[str] = []
         made: dict[str, Any] = {}
@@ -291,7 +310,7 @@ class Job:
             if self.output is None:
                 made["memory"] = MemoryOutput(schema)
                 return made["memory"]
-            self._check_not_an_input(archive)
+            self._check_not_an_input(archive, "output", self.output)
             shape = archive.grid.shape
             chunks = list(choose_cell_chunks(shape))
             if plan.blocks > 1:  # chunks must not straddle blocks
@@ -321,11 +340,38 @@ class Job:
         seconds = perf_counter() - start + account.seconds.get("index", 0.0) / threads
         fields = made["memory"].fields if "memory" in made else {}
         skipped = [*archive.skipped, *result.skipped]
-        return Done(
+        warnings = [*result.plan.warnings, *warnings, *filter(None, [result.choice.instead])]
+        done = Done(
             result.plan, result.keys, result.choice, made["schema"], fields, account, seconds,
-            skipped, [*result.plan.warnings, *warnings, *filter(None, [result.choice.instead])],
-            result.report,
+            skipped, warnings, result.report,
         )  # fmt: skip
+        if self.trace is not None:
+            self._write_trace(done)
+        return done
+
+    def _write_trace(self, done: Done) -> None:
+        """After the output: a result in memory is not thrown away because a trace does not fit."""
+        assert self.trace is not None
+        assert done.account.recorder is not None
+        try:
+            trace_file.write(self.trace, done.account.recorder, self._facts(done))
+        except Refusal as refusal:
+            if self.output is not None:
+                raise Refusal(f"{refusal.message} The output {self.output} is complete.") from None
+            done.warnings.append(refusal.message)
+
+    def _facts(self, done: Done) -> dict[str, str]:
+        """Of a run, for its trace."""
+        return {
+            "kuroshio": package_version(),
+            "command": self.command or "kuroshio.climatology",
+            "processors": str(available_threads()),
+            "threads": str(done.account.threads),
+            "device": done.choice.device,
+            "device_model": done.choice.model or "",
+            "clock": "perf_counter",
+            "seconds": f"{done.seconds:.6f}",
+        }
 
 
 def _same_file(archive: Archive, path: str) -> Iterator[str]:
@@ -338,6 +384,10 @@ def _same_file(archive: Archive, path: str) -> Iterator[str]:
         with contextlib.suppress(OSError):  # some are a word for an object in memory
             if os.path.samestat(os.stat(source), state):
                 yield source
+
+
+def _same_path(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def dataset_of(schema: Schema, fields: dict[str, np.ndarray]) -> xr.Dataset:

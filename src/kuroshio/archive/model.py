@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 Progress = Callable[[str, int, int], None]  # (stage, done, total)
-Spans = Callable[[str, float, float, int], None]  # (stage, start_s, stop_s, bytes): the account's
+
+
+class Spans(Protocol):
+    """The account's: told of every span of the calling thread, or of a device if one is named.
+
+    `stream` numbers those of a device that are at the same stage.
+    """
+
+    def __call__(
+        self, stage: str, start_s: float, stop_s: float, nbytes: int, *, device: str = "",
+        stream: int = 0,
+    ) -> object: ...  # fmt: skip
 
 
 @dataclass(frozen=True)

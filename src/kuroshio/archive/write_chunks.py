@@ -383,7 +383,9 @@ class OutputWriter:
         ) from error
 
 
-def _unseen(stage: str, start_s: float, stop_s: float, nbytes: int) -> None:
+def _unseen(
+    stage: str, start_s: float, stop_s: float, nbytes: int, *, device: str = "", stream: int = 0
+) -> None:
     """Spans that nobody asked for."""
 
 

@@ -21,7 +21,8 @@ EXAMPLES = """examples:
   kuroshio climatology archive.zarr --var sst --doys 153:244 --percentile 10 90 99 -o season.zarr
   kuroshio climatology oisst/ --no-smooth --min-valid 0.8 --extra count std -o clim.nc --overwrite
   kuroshio climatology list.txt --sel depth=0 --memory 4G --threads 8 -o clim.nc --json
-  kuroshio climatology 'oisst/*.nc' --device cuda:0 --pinned-memory 2G -o clim.nc"""
+  kuroshio climatology 'oisst/*.nc' --device cuda:0 --pinned-memory 2G -o clim.nc
+  kuroshio climatology 'oisst/*.nc' -o clim.nc --trace trace.json.gz"""
 USAGE = "kuroshio climatology SOURCE [SOURCE ...] -o FILE [--baseline FIRST LAST] [options]"
 
 
@@ -35,13 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--overwrite", action="store_true", help="replace FILE once the new one is complete"
     )
     add_means(parser)
+    parser.add_argument(
+        "--trace", metavar="FILE",
+        help="keep the run's timeline as trace.json or trace.json.gz, for Perfetto and kuroshio "
+        "perf diagnose",
+    )  # fmt: skip
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar and no account")
     parser.add_argument("--json", action="store_true", help="print the account as JSON")
 
 
 def run(arguments: argparse.Namespace) -> None:
     gc.disable()  # what is imported and learned of files stays: garbage is looked for in vain
-    from ..account import Account
     from ..api import Job
     from ..bar import Bar
 
@@ -55,10 +60,11 @@ def run(arguments: argparse.Namespace) -> None:
         pinned_memory_bytes=arguments.pinned_memory,
         skip_bad=arguments.skip_bad,
         command="kuroshio " + shlex.join(few(sys.argv[1:], arguments.source)),
+        trace=arguments.trace,
     )
     job.check()
     job.begin()
-    account = Account()
+    account = job.account()
     with Bar(arguments.quiet or arguments.json) as bar:
         archive = open_source(arguments, bar, account)
         job.request = request_of(arguments, year_length(archive))

@@ -137,10 +137,11 @@ class GpuBlock:
             begun, computed, fetched = share.times()
             keys, cells = self.means.keys, share.job.cells
             self.spans(
-                "device compute", begun, computed, batch.live.size * cells * keys.dtype.itemsize
-            )
+                "device compute", begun, computed, batch.live.size * cells * keys.dtype.itemsize,
+                device=share.gpu.name,
+            )  # fmt: skip
             nbytes = self.kept.itemsize * len(self.kept) * batch.doys.size * cells
-            self.spans("device fetch", computed, fetched, nbytes)
+            self.spans("device fetch", computed, fetched, nbytes, device=share.gpu.name)
 
     def doubt(self) -> None:
         """A device has failed: BadFile if what it inflated may be to blame."""

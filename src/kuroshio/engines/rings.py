@@ -228,7 +228,7 @@ class Rings:
             begun = lane.clock.at(lane.begun)
             # Not from two times on the clock: they count thousandths of a second in few digits.
             copy_s = lane.gpu.seconds(lane.begun, lane.copied)
-            self.spans("device copy", begun, begun + copy_s, lane.sent_bytes)
+            self.spans("device copy", begun, begun + copy_s, lane.sent_bytes, device=lane.gpu.name)
             longest = max(longest, (copy_s, lane.sent_bytes))
         return longest
 

@@ -208,7 +208,10 @@ class Waves:
         for inflation in self.inflations:
             begun, ended = inflation.times(wave)
             nbytes = len(wave) * self.division.map_bytes
-            self.means.spans("device inflate", begun, ended, nbytes)
+            self.means.spans(
+                "device inflate", begun, ended, nbytes, device=inflation.gpu.name,
+                stream=wave.place,
+            )  # fmt: skip
         self.division.device_took(len(wave), begun, ended)  # of the last: they are alike
 
     def _pieces(self, loads: Sequence[Load]) -> list[Piece]:

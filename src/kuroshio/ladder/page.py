@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from urllib.parse import quote
 
-from ..messages import printable
+from ..pages import text, whole
 from .account import Row
 from .page_style import STYLE
 from .report import JSON, Report
@@ -17,14 +17,13 @@ from .words import percent, seconds
 
 _CLASSES = {CONFIRMED: "good", REFUTED: "bad", UNDECIDED: "open", NOT_JUDGED: "open"}
 _LONG = 32  # characters, above which words are wrapped
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(report: Report) -> str:
     """HTML, whole."""
     parts = [
-        f"<h1>The ladder, {_text(report.problem.name)} scale</h1>",
-        f"<p>{_text(report.heading)}</p>",
+        f"<h1>The ladder, {text(report.problem.name)} scale</h1>",
+        f"<p>{text(report.heading)}</p>",
         _sentences(report.sentences),
         _bars(report.rows),
         *(_table(table) for table in report.tables),
@@ -32,27 +31,14 @@ def page(report: Report) -> str:
         _measured(report.measured),
         f'<p class="note">All figures, for programs: <a href="{JSON}">{JSON}</a>.</p>',
     ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
-        f"<title>Ladder: {_text(report.problem.name)} on {_text(report.device)}</title>\n"
-        f"<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(part for part in parts if part)
-        + "\n</main>\n</body>\n</html>\n"
-    )
-
-
-def _text(words: str) -> str:
-    """As text of HTML or in an attribute."""
-    return escape(printable(words))
+    title = f"Ladder: {report.problem.name} on {report.device}"
+    return whole(title, "\n".join(part for part in parts if part), STYLE)
 
 
 def _sentences(said: Sequence[str]) -> str:
     if not said:
         return "<p>No rung has run.</p>"
-    items = "\n".join(f"<li>{_text(each)}</li>" for each in said)
+    items = "\n".join(f"<li>{text(each)}</li>" for each in said)
     return f"<h2>What it says</h2>\n<ul>\n{items}\n</ul>"
 
 
@@ -63,8 +49,7 @@ def _bars(rows: Sequence[Row]) -> str:
         return ""
     longest = max(row.total_s or 0.0 for row in ran)
     legend = "".join(
-        f'<li><span class="key part-{at}"></span>{_text(part)}</li>'
-        for at, part in enumerate(PARTS)
+        f'<li><span class="key part-{at}"></span>{text(part)}</li>' for at, part in enumerate(PARTS)
     )
     lines = []
     for row in ran:
@@ -73,8 +58,8 @@ def _bars(rows: Sequence[Row]) -> str:
         label = f"{row.key}: {seconds(row.total_s)} s a pass: {said}"
         published = f"{row.published.total_s:g} s" if row.published else "-"
         lines.append(
-            f'<div class="rung"><span class="name">{_text(row.key)}</span>'
-            f'<div class="both" role="img" aria-label="{_text(label)}">'
+            f'<div class="rung"><span class="name">{text(row.key)}</span>'
+            f'<div class="both" role="img" aria-label="{text(label)}">'
             f"{_bar(row, 100 * row.total_s / longest, '')}{_bar(row, 100.0, ' share')}</div>"
             f'<span class="value">{seconds(row.total_s)} s</span>'
             f'<span class="value quiet">{published}</span></div>'
@@ -91,7 +76,7 @@ def _bar(row: Row, width: float, kind: str) -> str:
     """Its parts side by side; `width` in percent of all there is."""
     parts = "".join(
         f'<span class="part-{at}" style="width:{100 * row.share(part):.4f}%" '
-        f'title="{_text(f"{part}: {seconds(row.parts[part])} s, {percent(row.share(part))}")}">'
+        f'title="{text(f"{part}: {seconds(row.parts[part])} s, {percent(row.share(part))}")}">'
         "</span>"
         for at, part in enumerate(PARTS)
         if row.parts[part] > 0
@@ -101,13 +86,13 @@ def _bar(row: Row, width: float, kind: str) -> str:
 
 def _table(table: Table, level: int = 2) -> str:
     """With its title as a heading; wide ones are scrolled by themselves."""
-    head = f"<h{level}>{_text(table.title)}</h{level}>"
-    notes = "".join(f'\n<p class="note">{_text(note)}</p>' for note in table.notes)
+    head = f"<h{level}>{text(table.title)}</h{level}>"
+    notes = "".join(f'\n<p class="note">{text(note)}</p>' for note in table.notes)
     if not table.rows:
         return head + notes
     sides = [_side(table, at) for at in range(len(table.columns))]
     columns = "".join(
-        f'<th scope="col"{side}>{_text(column)}</th>'
+        f'<th scope="col"{side}>{text(column)}</th>'
         for column, side in zip(table.columns, sides, strict=True)
     )
     links = table.links or [""] * len(table.rows)
@@ -116,7 +101,7 @@ def _table(table: Table, level: int = 2) -> str:
         for row, link in zip(table.rows, links, strict=True)
     )
     return (
-        f'{head}\n<div class="wide" role="region" aria-label="{_text(table.title)}" tabindex="0">'
+        f'{head}\n<div class="wide" role="region" aria-label="{text(table.title)}" tabindex="0">'
         f"<table>\n<thead><tr>{columns}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>{notes}"
     )
 
@@ -130,7 +115,7 @@ def _side(table: Table, at: int) -> str:
 
 def _cells(row: Sequence[str], sides: Sequence[str], link: str) -> Iterable[str]:
     for at, (cell, side) in enumerate(zip(row, sides, strict=True)):
-        inside = _text(cell)
+        inside = text(cell)
         if link and at == len(row) - 1:
             inside = f'<a href="{escape(quote(link))}">{inside}</a>'
         elif cell in _CLASSES:
@@ -143,22 +128,21 @@ def _studies(report: Report) -> Iterable[str]:
         yield "<h2>Strategies one by one</h2>"
     for study in report.studies:
         said = "".join(
-            f"<dt>{name}</dt><dd>{_text(text)}</dd>"
-            for name, text in (
+            f"<dt>{name}</dt><dd>{text(words)}</dd>"
+            for name, words in (
                 ("Claimed", study.claim), ("Predicted", study.prediction), ("Found", study.finding)
             )
-            if text
+            if words
         )  # fmt: skip
         verdict = (
-            f'<span class="{_CLASSES.get(study.verdict, "open")}">{_text(study.verdict)}</span>'
+            f'<span class="{_CLASSES.get(study.verdict, "open")}">{text(study.verdict)}</span>'
         )
         yield f"{_table(study_table(study), 3)}\n<dl>{said}<dt>Verdict</dt><dd>{verdict}</dd></dl>"
 
 
 def _measured(told: Sequence[tuple[str, str]]) -> str:
     rows = "\n".join(
-        f'<tr><th scope="row">{_text(name)}</th><td>{_text(value)}</td></tr>'
-        for name, value in told
+        f'<tr><th scope="row">{text(name)}</th><td>{text(value)}</td></tr>' for name, value in told
     )
     return (
         "<h2>How it was measured</h2>\n<p>These rates were measured before the first rung ran, and "

@@ -1,4 +1,5 @@
-"""Performance, measured: timing that can be trusted, ceilings, roofline, occupancy, experiments.
+"""Performance, measured: timing that can be trusted, ceilings, roofline, occupancy, experiments,
+traces.
 
 For any program, on a processor, CUDA or HIP; it knows nothing of climatologies.
 
@@ -6,6 +7,8 @@ For any program, on a processor, CUDA or HIP; it knows nothing of climatologies.
     versus(a, b)                                 times two in turn and says whether they differ
     case, Case                                   what `kuroshio perf bench module:name` runs
     load_results(path), compare_results(a, b)    of what was saved
+    record()                                     a block of code under torch.profiler
+    read_trace(path), diagnose(path, ...)        a profiler's trace, and what it says
 """
 
 from importlib import import_module
@@ -19,11 +22,14 @@ _WHERE = {
     "bench": "bench_case",
     "case": "cases",
     "compare_results": "compare",
+    "diagnose": "diagnosing",
     "load_results": "results",
+    "read_trace": "diagnosing",
+    "record": "recording.in_process",
     "versus": "bench_turns",
 }
-__all__ = ["Case", "Comparison", "Results", "bench", "case", "compare_results", "load_results",
-           "versus"]  # fmt: skip
+__all__ = ["Case", "Comparison", "Results", "bench", "case", "compare_results", "diagnose",
+           "load_results", "read_trace", "record", "versus"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -40,7 +40,7 @@ def program_case(command: str, check: Callable[[bytes], Any] | bytes | None = No
             try:
                 done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
             except FileNotFoundError as problem:
-                raise _not_there(words[0]) from problem
+                raise not_there(words[0]) from problem
             except OSError as problem:
                 raise Refusal(
                     f"{words[0]} cannot be run: {problem.strerror}. Give a program that may be run."
@@ -64,7 +64,8 @@ def program_case(command: str, check: Callable[[bytes], Any] | bytes | None = No
     return Case(run, name=_name(words), check=check)
 
 
-def _not_there(program: str) -> Refusal:
+def not_there(program: str) -> Refusal:
+    """What to say of a program that cannot be found."""
     if shutil.which(program):
         return Refusal(
             f"{program} is there, but what its first line says is to run it is not. Correct the "

@@ -1,4 +1,4 @@
-"""JSON files that people name: read and written, or refused with what to give instead."""
+"""JSON and other text in files that people name: or refused with what to give instead."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ def read_json(path: Path, advice: str) -> Any:
 
 
 def write_json(path: str | os.PathLike[str], content: Any) -> None:
+    """See `write_text`."""
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Beside the path, then renamed to it; a Refusal where that cannot be."""
     target = _target(path)
     part: str | None = None
     try:
         handle, part = tempfile.mkstemp(prefix=_PART, dir=target.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-            file.write("\n")
+            file.write(text)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(part, 0o666 & ~mask)
@@ -47,7 +51,7 @@ def write_json(path: str | os.PathLike[str], content: Any) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """A Refusal where `write_json` could not write: before something long is done for it."""
+    """A Refusal where `write_json` could not write: before something long is done."""
     try:
         with tempfile.TemporaryFile(prefix=_PART, dir=_target(path).parent):
             pass

@@ -21,7 +21,9 @@ from .waits import Waits, blocking_of, waits_of
 from .work import Work, by_device, work_of
 
 SCHEMA = "kuroshio.diagnosis/1"
-_MOST = 200  # holes and waits that a document lists, the longest
+# What a document lists at most: the longest holes and waits, the first steps, and the kernels that
+# took the most time. How many there are is beside them.
+_MOST, _MOST_STEPS, _MOST_KERNELS = 200, 10_000, 1000
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,28 @@ class Analysis:
             "limits": list(self.limits),
             "work": plain(self.work),
             "devices": plain(self.devices),
-            "steps": plain(self.steps),
+            "steps": _steps(self.steps),
             "launches": _launches(self.launches),
             "holes": _holes(self.holes),
-            "kernels": plain(self.kernels),
+            "kernels": _kernels(self.kernels),
             "waits": _waits(self.waits),
             "pipeline": plain(self.pipeline),
         }  # fmt: skip
+
+
+def _steps(steps: Steps | None) -> Any:
+    if steps is None:
+        return None
+    return {
+        **plain(replace(steps, steps=steps.steps[:_MOST_STEPS])), "count": len(steps.steps)
+    }  # fmt: skip
+
+
+def _kernels(kernels: Kernels | None) -> Any:
+    if kernels is None:
+        return None
+    head = replace(kernels, kernels=kernels.kernels[:_MOST_KERNELS])
+    return {**plain(head), "names": len(kernels.kernels)}
 
 
 def _launches(launches: Launches | None) -> Any:

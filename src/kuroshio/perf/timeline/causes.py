@@ -10,6 +10,7 @@ from .groups import (
     COLLECTIVE,
     PROFILER_STEP,
     TRACING,
+    alike,
     calls,
     communicating,
     devices,
@@ -175,23 +176,23 @@ class _Ruling:
 
     def _after_waiting(self) -> None:
         """The host waited for the device when its work ended, and launched soon after it."""
-        events, waits = self.events, np.flatnonzero(self.blocking.waits_for_device)
-        for mine in _by_thread(events, waits):
-            mine = mine[np.argsort(events.end[mine], kind="stable")]
-            at = np.searchsorted(events.end[mine], self.until, side="right") - 1
-            call = mine[np.maximum(at, 0)]
-            ended = events.end[call]
-            same = (events.thread[self.thread] == events.thread[call]) & (
-                events.process[self.thread] == events.process[call]
-            )
-            there = (at >= 0) & (ended >= self.gaps.start - _ROUNDING)
-            soon = self.until - ended <= _AFTERWARDS
-            cause = self.blocking.cause[call]
-            self._give(
-                Cause.SYNCHRONISATION,
-                self.late & same & there & soon,
-                np.where(cause >= 0, cause, call),
-            )
+        events, until = self.events, self.until
+        waits = np.flatnonzero(self.blocking.waits_for_device)
+        asked = np.flatnonzero(self.late & (self.cause < 0))
+        thread = _threads(events, np.concatenate([waits, self.thread[asked]]))
+        waits = waits[np.argsort(events.end[waits], kind="stable")]
+        by_thread = {int(thread[mine[0]]): mine for mine in alike(thread, waits)}
+        found = np.full(len(self.gaps), -1, np.int64)
+        for holes in alike(thread[self.thread], asked):
+            mine = by_thread.get(int(thread[self.thread[holes[0]]]))
+            if mine is not None:
+                at = np.searchsorted(events.end[mine], until[holes], side="right") - 1
+                found[holes] = np.where(at >= 0, mine[np.maximum(at, 0)], -1)
+        ended = events.end[found]
+        there = (found >= 0) & (ended >= self.gaps.start - _ROUNDING)
+        cause = self.blocking.cause[found]
+        soon = until - ended <= _AFTERWARDS
+        self._give(Cause.SYNCHRONISATION, there & soon, np.where(cause >= 0, cause, found))
 
     def _copying(self) -> None:
         """What follows is a copy whose call the host was in for most of it: it stages the bytes."""
@@ -200,8 +201,9 @@ class _Ruling:
         self._give(Cause.COPY, self.launching & staged, self.call)
 
 
-def _by_thread(events: Events, rows: np.ndarray) -> list[np.ndarray]:
-    """The rows of each thread."""
+def _threads(events: Events, rows: np.ndarray) -> np.ndarray:
+    """(event,) of these rows: a number of their thread."""
+    number = np.full(len(events), -1, np.int64)
     pairs = np.stack([events.process[rows], events.thread[rows]], axis=1)
-    _, number = np.unique(pairs, axis=0, return_inverse=True)
-    return [rows[number == each] for each in range(int(number.max()) + 1)] if len(rows) else []
+    number[rows] = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+    return number

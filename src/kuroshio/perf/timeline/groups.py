@@ -94,6 +94,14 @@ def devices(events: Events) -> list[int]:
     return np.unique(number[differs]).tolist()
 
 
+def alike(values: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:
+    """The rows, in groups whose values are the same; in each as they were."""
+    if not len(rows):
+        return []
+    order = rows[np.argsort(values[rows], kind="stable")]
+    return np.split(order, np.flatnonzero(np.diff(values[order])) + 1)
+
+
 def during(events: Events, rows: np.ndarray) -> Intervals:
     """Moments at which any of these events, a mask or their numbers, was under way."""
     return union(events.start[rows], events.end[rows])

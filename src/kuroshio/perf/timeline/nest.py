@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..traces.events import Events
-from .groups import on_host
+from .groups import alike, on_host
 
 _DEEPEST = (
     1000  # events around one: a program's calls are not nested deeper, a hostile file's may be
@@ -44,15 +44,17 @@ class Nest:
         places = self._place[like]
         at = np.full(len(like), -1, np.int64)
         asked = np.flatnonzero(places >= 0)
-        threads = self._thread[places[asked]]
-        for thread in np.unique(threads).tolist():
+        for mine in alike(np.append(self._thread, -1)[places], asked):
+            thread = self._thread[places[mine[0]]]
             first, last = np.searchsorted(self._thread, [thread, thread + 1])
-            mine = asked[threads == thread]
             begun = np.searchsorted(self._starts[first:last], moments[mine], side="right")
             at[mine] = np.where(begun > 0, first + begun - 1, -1)
-        while len(over := asked[self._ends[at[asked]] <= moments[asked]]):
-            at[over] = self._above[at[over]]
-            asked = over
+        for _ in range(_DEEPEST):
+            asked = asked[self._ends[at[asked]] <= moments[asked]]
+            if not len(asked):
+                break
+            at[asked] = self._above[at[asked]]
+        at[self._ends[at] <= moments] = -1
         return self._rows[at]
 
     def upwards(self, rows: np.ndarray) -> Iterator[np.ndarray]:

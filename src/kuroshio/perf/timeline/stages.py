@@ -56,9 +56,11 @@ class Stage:
 class Pipeline:
     """From the first span to the last: `total` ns.
 
+    threads    those that work; one that says it waits is none
     on_device  whether a device computes. Then parts are moments, and `of` is total: with the
                kernel at work nothing starves it, whatever else goes on. Without one, parts are
-               threads' time, and `of` is total times threads
+               threads' time, and `of` is total times threads,
+               or more where a thread that waits for others worked beside them
     bound_by   the role with the most of it; starves: whom it keeps waiting, None of the kernel
     """
 
@@ -81,13 +83,14 @@ def pipeline_of(events: Events) -> Pipeline | None:
     roles = _roles(events)
     whole = during(events, rows)
     total = whole.span
-    threads = len(np.unique(_lanes(events, np.flatnonzero(stage)), axis=0))
+    threads = _workers(events, np.flatnonzero(stage), roles)
     on_device = bool((events.kind == Kind.KERNEL).any())
     if on_device:
         parts, of = _moments(events, rows, roles, total), total
     else:
         rows = np.flatnonzero(stage)
-        parts, of = _thread_time(events, rows, roles, total * threads), total * threads
+        parts = _thread_time(events, rows, roles, total * threads)
+        of = sum(parts.values())
     bound_by = max(parts, key=lambda role: parts[role])
     return Pipeline(
         total, threads, on_device, _stages(events, rows, roles), parts, of, bound_by,
@@ -124,8 +127,20 @@ def _thread_time(
 ) -> dict[Role, int]:
     sums = np.bincount(roles[rows], events.duration[rows], len(Role)).astype(np.int64)
     parts = {role: int(sums[number]) for number, role in enumerate(Role)}
-    parts[Role.WAITING] += max(whole - int(sums.sum()), 0)
+    parts[Role.WAITING] = max(whole - int(sums.sum()) + parts[Role.WAITING], 0)
     return parts
+
+
+def _workers(events: Events, rows: np.ndarray, roles: np.ndarray) -> int:
+    """Threads of stages but those that say they wait: they wait for others, and wake them.
+
+    What such a thread does itself, at the beginning, it does in the others' stead.
+    """
+    _, lane = np.unique(_lanes(events, rows), axis=0, return_inverse=True)
+    lane = lane.reshape(-1)
+    waits = np.unique(lane[roles[rows] == list(Role).index(Role.WAITING)])
+    there = int(lane.max()) + 1
+    return max(there - len(waits), 1)
 
 
 def _starved(by: Role, on_device: bool) -> Role | None:

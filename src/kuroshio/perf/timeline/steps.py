@@ -200,7 +200,8 @@ def _parts(
     queued = NONE
     if not launches.clocks_disagree:
         work = np.flatnonzero(links.call_of >= 0)
-        queued = union(events.start[links.call_of[work]], events.start[work])
+        # Until its call returns it is the host that works, at a first launch for long.
+        queued = union(events.end[links.call_of[work]], events.start[work])
     waits = during(events, blocking.waits_for_device)
     host = _extent(events)
     wanted: Sequence[tuple[Part, Intervals]] = (

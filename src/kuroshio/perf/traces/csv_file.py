@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import Refusal
 from .events import ABSENT, Column
 from .sound import MOST_EVENTS
-from .source import beginning, pieces
+from .source import pieces
 
 _PIECE = 1 << 20  # bytes at a time
 _LONGEST = 1 << 20  # bytes of a line
@@ -58,14 +58,6 @@ class Sheet:
         if column is None or column.codes[row] == ABSENT:
             return None
         return column.values[column.codes[row]]
-
-
-def header_of(path: Path) -> tuple[str, ...]:
-    """The names in the first line that is not empty; none where it is no text."""
-    try:
-        return header_in(beginning(path))
-    except Refusal:
-        return ()
 
 
 def header_in(head: bytes) -> tuple[str, ...]:

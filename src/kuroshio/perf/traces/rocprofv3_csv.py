@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import Refusal
-from .csv_file import Sheet, header_in, header_of, sheet
+from .csv_file import Sheet, header_in, sheet
 from .events import ABSENT, Column, Events, Kind, joined
 from .rocm import (
     NO_COPIES,
@@ -38,6 +38,7 @@ from .rocm import (
     no_zeros,
 )
 from .sound import check_one_run, fitting, sound, together
+from .source import beginning
 from .trace import Device, Trace
 
 FORM = "rocprofv3 CSV"
@@ -85,7 +86,7 @@ def kind_of(header: Sequence[str]) -> str | None:
 def recognise(path: Path, head: bytes) -> bool:
     """Whether this is a folder with traces, or one file of rocprofv3's, a trace or none."""
     if path.is_dir():
-        return any(kind_of(header_of(file)) in _TRACES for file in _files(path))
+        return any(_kind(file) in _TRACES for file in _files(path))
     return kind_of(header_in(head)) is not None
 
 
@@ -118,7 +119,7 @@ def read(path: Path) -> Trace:
 def _instead(path: Path) -> str:
     if path.is_dir():
         return "is a folder without a trace of rocprofv3's"
-    return _NO_TRACES.get(kind_of(header_of(path)) or "", "is no trace of rocprofv3's")
+    return _NO_TRACES.get(_kind(path) or "", "is no trace of rocprofv3's")
 
 
 def _lacks(kinds: set[str], events: Events) -> Iterator[str]:
@@ -144,7 +145,8 @@ class _Process:
 
 
 def _files(path: Path) -> list[Path]:
-    found = sorted(islice(path.rglob("*.csv"), _MOST_FILES + 1))
+    files = (file for file in path.rglob("*.csv") if file.is_file())
+    found = sorted(islice(files, _MOST_FILES + 1))
     if len(found) > _MOST_FILES:
         raise Refusal(f"{path} has more than {_MOST_FILES} CSV files. Give the folder of one run.")
     return found
@@ -155,10 +157,20 @@ def _groups(path: Path) -> list[list[tuple[str | None, Path]]]:
     files = _files(path) if path.is_dir() else [path]
     groups: dict[tuple[Path, str], list[tuple[str | None, Path]]] = defaultdict(list)
     for file in files:
-        kind = kind_of(header_of(file))
+        kind = _kind(file)
         if kind in (*_TRACES, "agents"):
             groups[file.parent, _prefix(file)].append((kind, file))
     return [group for group in groups.values() if any(kind in _TRACES for kind, _ in group)]
+
+
+def _kind(file: Path) -> str | None:
+    """A file that cannot be read is none of ours, unless its name says that it should be."""
+    try:
+        return kind_of(header_in(beginning(file)))
+    except Refusal:
+        if file.name.endswith("_trace.csv"):
+            raise
+        return None
 
 
 def _prefix(file: Path) -> str:

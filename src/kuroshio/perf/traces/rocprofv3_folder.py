@@ -49,7 +49,8 @@ def _documents(path: Path) -> list[Path]:
 
 
 def _named(path: Path, pattern: str) -> list[Path]:
-    found = sorted(islice(path.rglob(pattern), _MOST_FILES + 1))
+    files = (file for file in path.rglob(pattern) if file.is_file())
+    found = sorted(islice(files, _MOST_FILES + 1))
     if len(found) > _MOST_FILES:
         raise Refusal(
             f"{path} has more than {_MOST_FILES} files {pattern}. Give the folder of one run."

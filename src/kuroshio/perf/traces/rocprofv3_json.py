@@ -28,7 +28,7 @@ from .rocm import (
     lacks,
     no_zeros,
 )
-from .rocprofv3_records import COPIES, KERNELS, TOOL, Dispatch, Record, Records
+from .rocprofv3_records import COPIES, KERNELS, TOOL, Dispatch, Record, Records, Said
 from .sound import as_texts, fitting, named, sound, together
 from .trace import Device, Trace
 
@@ -69,7 +69,7 @@ def read(path: Path) -> Trace:
 class _Process:
     """What was said of a process, and its records as columns."""
 
-    def __init__(self, name: str, said: dict[str, Any]) -> None:
+    def __init__(self, name: str, said: Said) -> None:
         self._file, self.said = name, said
         self._parts: dict[str, dict[str, list[np.ndarray]]] = {
             kind: defaultdict(list) for kind in ("kernels", "copies", "calls")
@@ -111,7 +111,7 @@ class _Process:
 
     def devices(self) -> dict[int, Device]:
         found = {}
-        for agent in _dicts(self.said.get("agents")):
+        for agent in _dicts(self.said.values.get("agents")):
             number = _number(agent)
             if agent.get("type") == _GPU and number != ABSENT:
                 cu = agent.get("cu_count")
@@ -123,7 +123,7 @@ class _Process:
         return found
 
     def facts(self) -> dict[str, str]:
-        command = _dict(self.said.get("metadata")).get("command")
+        command = _dict(self.said.values.get("metadata")).get("command")
         if isinstance(command, list):
             command = " ".join(map(str, command))
         return {"command": command} if isinstance(command, str) and command else {}
@@ -135,23 +135,17 @@ class _Process:
         columns = self._columns("kernels")
         if not columns:
             return Events.of((), start=())
-        symbols = {
-            each["kernel_id"]: each
-            for each in _dicts(self.said.get("kernel_symbols"))
-            if isinstance(each.get("kernel_id"), int)
-        }
+        symbols = self.said.symbols
         texts = {}
-        for key, each in symbols.items():
-            wanted = ("formatted_kernel_name", "demangled_kernel_name", "kernel_name")
-            text = next((found for name in wanted if (found := _text(each, name))), None)
-            if text is not None:
-                texts[key] = kernel_name(text)
+        for key in np.unique(columns["kernel"]).tolist():
+            if each := symbols.get(key):
+                text = each.formatted_kernel_name or each.demangled_kernel_name or each.kernel_name
+                texts[key] = kernel_name(text or "unnamed")
         names, codes = named(columns["kernel"], texts)
 
         def of_symbols(name: str) -> np.ndarray:
-            counts = {key: each.get(name) for key, each in symbols.items()}
-            told = {key: count for key, count in counts.items() if isinstance(count, int)}
-            return _looked_up(columns["kernel"], told)
+            counts = {key: getattr(each, name) for key, each in symbols.items()}
+            return _looked_up(columns["kernel"], counts)
 
         block = np.stack([columns[f"block_{axis}"] for axis in "xyz"], axis=1)
         items = np.stack([columns[f"grid_{axis}"] for axis in "xyz"], axis=1)
@@ -185,10 +179,7 @@ class _Process:
         if not columns:
             return Events.of((), start=())
         names, codes, kinds = self._operations(columns)
-        messages = {}
-        for each in _dicts(_dict(self.said.get("strings")).get("marker_api")):
-            if isinstance(each.get("key"), int) and isinstance(each.get("value"), str):
-                messages[each["key"]] = each["value"]
+        messages = self.said.messages
         known = {name: number for number, name in enumerate(names)}
         ranges = np.flatnonzero(kinds == Kind.ANNOTATION)
         for row, key in zip(ranges, columns["correlation"][ranges].tolist(), strict=True):
@@ -202,7 +193,7 @@ class _Process:
         """Names of the operations, and whether each is a call or a range."""
         pairs = np.stack([columns["kind"], columns["operation"]])
         found, codes = np.unique(pairs, axis=1, return_inverse=True)
-        strings = list(_items(_dict(self.said.get("strings")).get("buffer_records")))
+        strings = self.said.operations
         names: dict[str, int] = {}
         numbers, kinds = [], []
         for kind, operation in found.T.tolist():
@@ -222,7 +213,7 @@ class _Process:
     def _device(self, handles: np.ndarray) -> np.ndarray:
         numbers = {
             _signed(handle): _number(agent)
-            for agent in _dicts(self.said.get("agents"))
+            for agent in _dicts(self.said.values.get("agents"))
             if isinstance(handle := _dict(agent.get("id")).get("handle"), int)
         }
         return fitting(_looked_up(handles, numbers))
@@ -231,7 +222,7 @@ class _Process:
         self, columns: dict[str, np.ndarray], names: tuple[str, ...], codes: np.ndarray,
         kind: np.ndarray | Kind, **more: Any,
     ) -> Events:  # fmt: skip
-        pid = _dict(self.said.get("metadata")).get("pid")
+        pid = _dict(self.said.values.get("metadata")).get("pid")
         number = len(codes)
         return Events.of(
             names, kind=kind, name=codes, start=columns["start_timestamp"],

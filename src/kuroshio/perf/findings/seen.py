@@ -1,0 +1,111 @@
+"""What rules look at, and the few questions that several of them ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..roofline import Judgement
+from ..timeline.analysis import Analysis
+from ..timeline.holes import CAUSES, Cause
+from ..timeline.intervals import Intervals
+from ..timeline.kernels import Kernel
+from ..traces.events import Kind
+from .finding import MOST_PLACES, Place
+
+# A change that saves less of the whole is not worth one: removing all of it would make the program
+# 1.05 times as fast, which a measurement on a shared machine barely tells from none. Profilers'
+# own advisers say the same of data loading.
+WORTH = 0.05
+_NO_ROWS = np.empty(0, np.int64)
+_NAMES = 5
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One trace's analysis, what else is known of its kernels, and which of the traces it is.
+
+    judged  kernels held to the roofs of a device, by name; empty without counters or ceilings
+    """
+
+    analysis: Analysis
+    trace: int = 0
+    judged: Mapping[str, Judgement] = field(default_factory=dict)
+
+    @property
+    def span(self) -> int:
+        """ns from the first to the last work of devices; 0 of none."""
+        return self.analysis.work.span if self.analysis.work else 0
+
+    def worth(self, time: int) -> bool:
+        """Whether it could save as much of the span as is worth a change."""
+        return time > WORTH * self.span
+
+    def caused(self, *causes: Cause) -> np.ndarray:
+        """Numbers of the holes with one of these causes."""
+        holes = self.analysis.holes
+        if holes is None:
+            return _NO_ROWS
+        return np.flatnonzero(np.isin(holes.cause, [CAUSES.index(each) for each in causes]))
+
+    def idle(self, holes: np.ndarray) -> int:
+        """ns in these holes of the device that has most: devices idle at once, not in turn."""
+        table = self.analysis.holes
+        if table is None or not len(holes):
+            return 0
+        length = (table.gaps.end - table.gaps.start)[holes]
+        _, device = np.unique(table.gaps.device[holes], return_inverse=True)
+        total = np.zeros(device.max() + 1, np.int64)
+        np.add.at(total, device, length)
+        return int(total.max())
+
+    def stretches(self, moments: Intervals, what: str) -> tuple[Place, ...]:
+        """The longest of these."""
+        order = np.argsort(moments.starts - moments.ends, kind="stable")[:MOST_PLACES]
+        starts, ends = moments.starts[order].tolist(), moments.ends[order].tolist()
+        return tuple(
+            Place(start, end, what, None, self.trace)
+            for start, end in zip(starts, ends, strict=True)
+        )
+
+    def runs(self, rows: np.ndarray, what: Sequence[str]) -> tuple[Place, ...]:
+        """The longest of these events, each with what there is to say of it."""
+        events = self.analysis.trace.events
+        order = np.argsort(-events.duration[rows], kind="stable")[:MOST_PLACES].tolist()
+        return tuple(
+            Place(
+                int(events.start[rows[at]]), int(events.end[rows[at]]), what[at],
+                int(events.device[rows[at]]), self.trace,
+            )
+            for at in order
+        )  # fmt: skip
+
+    def named(self, kernel: Kernel) -> np.ndarray:
+        """The events that are runs of a kernel."""
+        events = self.analysis.trace.events
+        number = events.names.index(kernel.name)
+        return np.flatnonzero((events.kind == Kind.KERNEL) & (events.name == number))
+
+    def places(self, holes: np.ndarray) -> tuple[Place, ...]:
+        """The longest of these holes."""
+        table = self.analysis.holes
+        if table is None:
+            return ()
+        order = np.argsort((table.gaps.start - table.gaps.end)[holes], kind="stable")[:MOST_PLACES]
+        found = [table[at] for at in holes[order].tolist()]
+        return tuple(
+            Place(h.start, h.end, f"idle: {h.who or h.cause}", h.device, self.trace) for h in found
+        )
+
+    def who(self, holes: np.ndarray) -> tuple[str, ...]:
+        """What the host was at in these holes, the most time first."""
+        table = self.analysis.holes
+        if table is None or not table.names:
+            return ()
+        told = holes[table.who[holes] >= 0]
+        total = np.zeros(len(table.names), np.int64)
+        np.add.at(total, table.who[told], (table.gaps.end - table.gaps.start)[told])
+        order = np.argsort(-total, kind="stable")[:_NAMES]
+        return tuple(table.names[at] for at in order.tolist() if total[at])

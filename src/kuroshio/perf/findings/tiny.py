@@ -1,0 +1,80 @@
+"""Many tiny kernels: a device that mostly waits for the next launch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..timeline.holes import Cause
+from . import figures
+from .finding import Finding
+from .seen import Seen
+
+# Half of all runs: then launching, not computing, is what most launches are for.
+_MANY = 0.5
+# A hole of a launch, not of something else: launches take 5 to 10 us on the host, and one that is
+# asked for through a framework's Python several times that.
+_LAUNCH_HOLE = 50_000  # ns
+
+
+def between_tiny(seen: Seen) -> np.ndarray:
+    """Numbers of the holes that a launch explains, before a tiny kernel where many are tiny."""
+    kernels, table = seen.analysis.kernels, seen.analysis.holes
+    candidates = seen.caused(Cause.HOST, Cause.UNKNOWN)
+    if kernels is None or table is None or kernels.tiny_runs < _MANY * kernels.runs:
+        return candidates[:0]
+    events = seen.analysis.trace.events
+    length = (table.gaps.end - table.gaps.start)[candidates]
+    short = events.duration[table.gaps.after[candidates]] < kernels.tiny_below
+    return candidates[(length <= _LAUNCH_HOLE) & short]
+
+
+def tiny_kernels(seen: Seen) -> Finding | None:
+    """Launches cost more than what they launch."""
+    kernels, table = seen.analysis.kernels, seen.analysis.holes
+    if kernels is None or table is None or kernels.tiny_runs < _MANY * kernels.runs:
+        return None
+    holes = between_tiny(seen)
+    # Holes below the threshold are not told apart by device; of several their time is in parts.
+    brief = table.brief.time // max(1, len(seen.analysis.devices))
+    lost = seen.idle(holes) + brief
+    if not seen.worth(lost):
+        return None
+    below = figures.time(kernels.tiny_below)
+    tiny = sorted(
+        (each for each in kernels.kernels if each.times.median < kernels.tiny_below),
+        key=lambda each: -each.times.count,
+    )
+    return Finding(
+        key="tiny-kernels",
+        title="Many tiny kernels",
+        summary=(
+            f"{kernels.tiny_runs:,} of {figures.count(kernels.runs, 'kernel')} take less than "
+            f"{below} and make up {figures.share(kernels.tiny_time, kernels.total)} of the "
+            f"kernels' time; between them the device idles for {figures.time(lost)}, "
+            f"{figures.share(lost, seen.span)} of {figures.time(seen.span)}."
+        ),
+        verify=(
+            "Launches a step, and which of them belong together",
+            "Whether a larger batch makes the kernels longer or more",
+        ),
+        directions=(
+            "Fuse neighbours (a compiler of the framework, or by hand)",
+            "Batch: one launch for many small problems",
+            "Capture the step as a graph and launch that",
+        ),
+        saves=lost,
+        of=seen.span,
+        how=(
+            f"the holes before tiny kernels of {figures.time(_LAUNCH_HOLE)} or less, and those "
+            f"too short to ask for a cause ({figures.time(table.threshold)} or less)"
+        ),
+        places=seen.places(holes),
+        places_in_all=len(holes),
+        names=tuple(dict.fromkeys(each.short for each in tiny))[:5],
+        figures={
+            "tiny_runs": kernels.tiny_runs,
+            "runs": kernels.runs,
+            "idle_ns": lost,
+            "tiny_below_ns": kernels.tiny_below,
+        },
+    )

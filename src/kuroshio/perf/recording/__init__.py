@@ -1,0 +1,1 @@
+"""A program run under the profiler that is there, and what it wrote, found again."""

@@ -1,0 +1,127 @@
+"""Analyses and what follows from them: what the reports are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..findings import figures
+from ..findings.finding import Finding
+from ..findings.rules import find, trace_name
+from ..findings.seen import Seen
+from ..roofline import Judgement, Roofs
+from ..timeline.analysis import SCHEMA, Analysis, analyse
+from ..timeline.holes import Cause
+from ..timeline.ranks import Ranks, compare
+from ..traces.trace import Trace
+
+if TYPE_CHECKING:
+    from ..experiments.record import Record
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Of one trace, or of several ranks of one job.
+
+    ranks        how they compare; None of one trace
+    remarks      what should be known beside the findings, a sentence each
+    judged       kernels held to the roofs of a device, `under`; None without any
+    experiments  records of what was tried
+    """
+
+    analyses: tuple[Analysis, ...]
+    ranks: Ranks | None
+    findings: tuple[Finding, ...]
+    remarks: tuple[str, ...] = ()
+    judged: tuple[Judgement, ...] = ()
+    experiments: tuple[Record, ...] = ()
+    under: Roofs | None = None
+
+    @property
+    def sentence(self) -> str:
+        """All of it in one."""
+        return _sentence(self)
+
+    def as_json(self) -> dict[str, Any]:
+        """Of timeline.analysis.SCHEMA. Times are ns."""
+        return {
+            "schema": SCHEMA,
+            "sentence": self.sentence,
+            "findings": [each.as_json() for each in self.findings],
+            "remarks": list(self.remarks),
+            "ranks": self.ranks.as_json() if self.ranks else None,
+            "traces": [each.as_json() for each in self.analyses],
+            "roofline": [each.as_json() for each in self.judged],
+        }
+
+
+def diagnose(
+    traces: Sequence[Trace],
+    judged: Sequence[Judgement] = (),
+    experiments: Sequence[Record] = (),
+    under: Roofs | None = None,
+) -> Diagnosis:
+    """Analyse and judge; several traces are ranks of one job."""
+    return diagnosis_of([analyse(each) for each in traces], judged, experiments, under)
+
+
+def diagnosis_of(
+    analyses: Sequence[Analysis],
+    judged: Sequence[Judgement] = (),
+    experiments: Sequence[Record] = (),
+    under: Roofs | None = None,
+) -> Diagnosis:
+    """The same of analyses that are there already."""
+    known = {each.point.name: each for each in judged}
+    seen = [Seen(each, number, known) for number, each in enumerate(analyses)]
+    ranks = compare(analyses) if len(analyses) > 1 else None
+    return Diagnosis(
+        tuple(analyses), ranks, find(seen, ranks), _remarks(analyses, ranks), tuple(judged),
+        tuple(experiments), under,
+    )  # fmt: skip
+
+
+def _sentence(diagnosis: Diagnosis) -> str:
+    works = [each.work for each in diagnosis.analyses if each.work]
+    pipeline = next((each.pipeline for each in diagnosis.analyses if each.pipeline), None)
+    if works:
+        span, busy = sum(each.span for each in works), sum(each.busy for each in works)
+        several = f"the time in {len(works)} traces"
+        of = figures.time(span) if len(works) == 1 else several
+        said = f"Devices were busy for {figures.share(busy, span)} of {of}"
+    elif pipeline:
+        said = f"A pipeline of {figures.time(pipeline.total)}"
+    else:
+        return "The trace shows no work of a device."
+    if not diagnosis.findings:
+        return f"{said}; no rule found anything that is worth a change."
+    first = diagnosis.findings[0]
+    title = first.title[0].lower() + first.title[1:]
+    if first.saves is None:
+        return f"{said}; first of all, {title}."
+    return (
+        f"{said}; first of all, {title}: at most {figures.share(first.saves, first.of)} of the "
+        "time could be saved there."
+    )
+
+
+def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ...]:
+    said = []
+    for number, each in enumerate(analyses):
+        whose = f"{trace_name(each, number).capitalize()}: " if len(analyses) > 1 else ""
+        said += [f"{whose}{limit}" if whose else _begun(limit) for limit in each.limits]
+        own = each.holes.by_cause.get(Cause.TRACER) if each.holes else None
+        if own:
+            said.append(
+                f"{whose}{figures.count(own.count, 'hole')}, {figures.time(own.time)} in all, may "
+                "be the tracer's own doing and count in no finding"
+            )
+    if ranks:
+        said += ranks.limits
+    return tuple(dict.fromkeys(said))
+
+
+def _begun(limit: str) -> str:
+    """As a sentence begins."""
+    return limit[:1].upper() + limit[1:]

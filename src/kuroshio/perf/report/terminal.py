@@ -1,0 +1,76 @@
+"""A diagnosis in a terminal: findings first, then where the time goes, then what is left open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...messages import printable
+from ..findings import figures
+from ..findings.finding import Finding
+from ..output import wrapped
+from ..timeline.analysis import Analysis
+from ..timeline.steps import Steps
+from ..timeline_text import steps_text
+from .diagnosis import Diagnosis
+
+_PLACES = 3  # of a finding that are named
+_BAR, _LEAST = 24, 6  # columns of a bar, at most and at least
+_BESIDE = 40  # columns that the rest of its line takes
+_INDENT = "   "
+
+
+def text(diagnosis: Diagnosis, width: int | None) -> str:
+    """For a terminal of that many columns; None: a line stays a line, for grep."""
+    paragraphs = [wrapped(printable(diagnosis.sentence), width)]
+    for number, finding in enumerate(diagnosis.findings, 1):
+        paragraphs.append("\n".join(_finding(diagnosis, finding, number, width)))
+    for analysis in diagnosis.analyses:
+        if analysis.steps:
+            paragraphs.append(_steps(analysis, analysis.steps, width))
+    paragraphs += [wrapped(printable(f"Note: {each}."), width) for each in diagnosis.remarks]
+    return "\n\n".join(paragraphs)
+
+
+def _finding(
+    diagnosis: Diagnosis, finding: Finding, number: int, width: int | None
+) -> Iterator[str]:
+    most = ""
+    if finding.saves is not None:
+        share = figures.share(finding.saves, finding.of)
+        most = f": at most {figures.time(finding.saves)} ({share})"
+    yield wrapped(printable(f"{number}. {finding.title}{most}"), width, _INDENT)
+    said = [
+        finding.summary,
+        f"Verify: {_sentences(finding.verify)}",
+        f"Directions: {_sentences(finding.directions)}",
+        f"The most it could save: {finding.how}.",
+    ]
+    if finding.places:
+        said.append(f"Look at: {', '.join(_places(diagnosis, finding))}.")
+    if finding.cannot_tell:
+        said.append(f"The trace cannot tell: {_sentences(finding.cannot_tell)}")
+    for line in said:
+        yield wrapped(printable(f"{_INDENT}{line}"), width, _INDENT)
+
+
+def _sentences(said: Sequence[str]) -> str:
+    return " ".join(f"{each}." for each in said)
+
+
+def _places(diagnosis: Diagnosis, finding: Finding) -> Iterator[str]:
+    """The longest, counted from the start of their trace."""
+    for place in finding.places[:_PLACES]:
+        analysis = diagnosis.analyses[place.trace]
+        start = place.start - int(analysis.trace.events.start[0])
+        whose = f" of {analysis.trace.path.name}" if len(diagnosis.analyses) > 1 else ""
+        yield f"{figures.time(place.duration)} at {figures.time(start)}{whose}"
+
+
+def _steps(analysis: Analysis, steps: Steps, width: int | None) -> str:
+    """Words are wrapped, bars are made shorter, or left out where there is no room."""
+    room = _BAR if width is None else min(_BAR, width - _BESIDE)
+    lines = steps_text(steps, room if room >= _LEAST else 0).splitlines()
+    title = f"Where the time goes ({printable(analysis.trace.path.name)}):"
+    words = [each for each in lines if " " in each and not each.endswith("%")]
+    said = [wrapped(" ".join([title, *words]), width)]
+    return "\n".join([*said, *(each for each in lines if each not in words)])

@@ -1,0 +1,185 @@
+"""An analysis in a terminal: what devices did when, holes with their causes, overlaps, steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..messages import printable
+from .findings.figures import count, share, time
+from .results import columns
+from .timeline.analysis import Analysis
+from .timeline.groups import communicating
+from .timeline.intervals import Intervals, union
+from .timeline.stages import Pipeline
+from .timeline.steps import Source, Steps
+from .timeline.work import Work
+from .traces.events import Kind
+
+_BAR = 24
+_LONGEST_HOLES = 5
+_NAME = 48  # characters of one in a table
+# What a column of a strip shows: the first kind that has the most of its time.
+_SIGNS = {"compute": "#", "communication": "~", "copies and sets": "=", "idle": "."}
+
+
+def text(analysis: Analysis, width: int) -> str:
+    """All of it, for a terminal of that many columns."""
+    parts = [_title(analysis)]
+    if analysis.work is None:
+        parts.append("No work of a device was recorded.")
+    for work in analysis.devices:
+        parts.append(_device(analysis, work, width))
+    if analysis.steps and analysis.steps.steps:
+        parts.append(steps_text(analysis.steps))
+    if analysis.pipeline:
+        parts.append(_pipeline(analysis.pipeline))
+    if analysis.holes is not None and len(analysis.holes):
+        parts += _holes(analysis)
+    for limit in analysis.limits:
+        unseen = limit in analysis.trace.cannot_tell
+        parts.append(f"{'The trace does not show' if unseen else 'Note'}: {printable(limit)}.")
+    return "\n\n".join(parts)
+
+
+def _title(analysis: Analysis) -> str:
+    trace = analysis.trace
+    models = dict.fromkeys(device.name for device in trace.devices.values() if device.name)
+    on = f" on {', '.join(map(printable, models))}" if models else ""
+    rank = "" if trace.rank is None else f", rank {trace.rank}"
+    events = count(len(trace.events), "event")
+    return f"{printable(str(trace.path))}: {trace.form}{on}{rank}, {events}"
+
+
+def _device(analysis: Analysis, work: Work, width: int) -> str:
+    lines = [
+        f"Device {work.device}: busy for {time(work.busy)} of {time(work.span)} "
+        f"({share(work.busy, work.span)}), {count(work.kernels, 'kernel')}, "
+        f"{count(work.copies, 'copy', 'copies')}, {count(work.sets, 'set')}",
+        _strip(analysis, work, max(20, min(width, 100) - 2)),
+        _bars(
+            [
+                ("compute", work.compute),
+                ("communication", work.communication),
+                ("copies", work.copying),
+                ("sets", work.setting),
+                ("idle", work.idle),
+            ],
+            work.span,
+        ),
+    ]
+    for what, covered, whole in (
+        ("communication", work.communication_covered, work.communication),
+        ("copies", work.copying_covered, work.copying),
+    ):
+        if whole:
+            of_it = f"{time(covered)} of {time(whole)}" if covered else f"none of {time(whole)}"
+            lines.append(f"Of {what}, {of_it} ({share(covered, whole)}) overlap with compute.")
+    return "\n".join(lines)
+
+
+def _strip(analysis: Analysis, work: Work, width: int) -> str:
+    """The device's time from left to right, a sign for what a column's time mostly is."""
+    events = analysis.trace.events
+    mine = events.on_device & (events.device == work.device)
+    talks = communicating(events)
+    kernels = events.kind == Kind.KERNEL
+    layers = [mine & kernels & ~talks, mine & talks, mine & ~kernels]
+    edges = np.linspace(0, max(work.span, 1), width + 1)  # from the device's start
+    taken = [
+        _covered(union(events.start[rows], events.end[rows]), work.start, edges)
+        for rows in (*layers, mine)
+    ]
+    most = np.argmax([*taken[:-1], np.diff(edges) - taken[-1]], axis=0)
+    drawn = "".join(list(_SIGNS.values())[each] for each in most)
+    key = ", ".join(f"{sign} {name}" for name, sign in _SIGNS.items())
+    return f"|{drawn}|\n{key}"
+
+
+def _covered(intervals: Intervals, start: int, edges: np.ndarray) -> np.ndarray:
+    """ns of the intervals between each two edges, which are counted from the start."""
+    if not len(intervals):
+        return np.zeros(len(edges) - 1)
+    at = np.stack([intervals.starts, intervals.ends], axis=1).reshape(-1)
+    so_far = np.cumsum(intervals.ends - intervals.starts)
+    until = np.stack([so_far - (intervals.ends - intervals.starts), so_far], axis=1).reshape(-1)
+    found: np.ndarray = np.diff(np.interp(edges, at - start, until))
+    return found
+
+
+def _bars(rows: Sequence[tuple[str, int]], whole: int, long: int = _BAR) -> str:
+    """A row a thing, with its share as a bar of so many columns; those of nothing are left out."""
+    lines = [
+        [name, *([_bar(part, whole, long)] if long else []), time(part), share(part, whole)]
+        for name, part in rows
+        if part
+    ]
+    return columns(lines, left=2 if long else 1) if lines else ""
+
+
+def _bar(part: int, whole: int, long: int) -> str:
+    filled = round(long * part / whole) if whole else 0
+    return f"[{'#' * filled:{long}}]"
+
+
+def steps_text(steps: Steps, bar: int = _BAR) -> str:
+    """Where their time goes, with bars of so many columns."""
+    lines = []
+    if steps.source is Source.WHOLE:
+        lines.append("No steps were found; of the whole recording:")
+    elif steps.durations:
+        lines.append(
+            f"{count(len(steps.steps), 'step')} ({steps.source}): median "
+            f"{time(steps.durations.median)}, p90 {time(steps.durations.p90)}"
+        )
+    parts: dict[str, int] = {}
+    for step in steps.steps:
+        for part, took in step.parts.items():
+            parts[part] = parts.get(part, 0) + took
+    if parts:
+        lines.append(_bars(list(parts.items()), steps.total, bar))
+    return "\n".join(lines)
+
+
+def _pipeline(pipeline: Pipeline) -> str:
+    of = "moments" if pipeline.on_device else f"time of {count(pipeline.threads, 'thread')}"
+    lines = [
+        f"Pipeline of {time(pipeline.total)}, by {of}; bound by {pipeline.bound_by}",
+        _bars([(role, part) for role, part in pipeline.parts.items()], pipeline.of),
+        columns(
+            [["stage", "spans", "lanes", "busy", "work"]]
+            + [
+                [printable(each.name), f"{each.spans:,}", f"{each.lanes}", time(each.busy),
+                 time(each.work)]
+                for each in pipeline.stages
+            ],
+            left=1,
+        ),
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _holes(analysis: Analysis) -> list[str]:
+    holes = analysis.holes
+    assert holes is not None
+    idle = sum(work.idle for work in analysis.devices)
+    rows = [["holes by cause", "holes", "time", "of idle"]]
+    for cause, of in holes.by_cause.items():
+        rows.append([str(cause), f"{of.count:,}", time(of.time), share(of.time, idle)])
+    if holes.brief.count:
+        brief = holes.brief
+        rows.append(
+            [f"up to {time(holes.threshold)}", f"{brief.count:,}", time(brief.time),
+             share(brief.time, idle)]
+        )  # fmt: skip
+    start = {work.device: work.start for work in analysis.devices}
+    longest = [["longest holes", "cause", "what went on", "at", "for"]]
+    for hole in holes.longest(_LONGEST_HOLES):
+        who = printable(hole.who or "")
+        longest.append(
+            [f"device {hole.device}", str(hole.cause),
+             who if len(who) <= _NAME else f"{who[: _NAME - 3]}...",
+             time(hole.start - start[hole.device]), time(hole.duration)]
+        )  # fmt: skip
+    return [columns(rows, left=1), columns(longest, left=3)]

@@ -1,0 +1,1 @@
+from .optimizer import Optimizer as SGD  # noqa: F401

@@ -1,0 +1,247 @@
+"""Every rule fires on its case, alone, and is silent on the healthy twin."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from diagnosis_cases import CASES, THREADS, data_loading, jitter
+from kuroshio.perf.findings import rules
+from kuroshio.perf.findings.finding import MOST_PLACES, Finding
+from kuroshio.perf.findings.seen import WORTH
+from kuroshio.perf.report.diagnosis import Diagnosis, diagnose
+from kuroshio.perf.roofline import Judgement, Point
+from traces_made import MS, US, Made, healthy
+
+ALL = [*CASES.items(), *THREADS.items()]
+NAMES = [*CASES, *(f"{key}, threads" for key in THREADS)]
+
+
+def keys(diagnosis: Diagnosis) -> list[str]:
+    return [each.key for each in diagnosis.findings]
+
+
+@pytest.mark.parametrize(("key", "make"), ALL, ids=NAMES)
+def test_each_rule_fires_on_its_case_alone(key, make):
+    assert keys(diagnose([make(True)])) == [key]
+    assert keys(diagnose([make(False)])) == []
+
+
+def test_every_rule_has_a_case():
+    said = {
+        "hot_kernel",  # below: it needs counters
+        "no_device_work", "data_loading", "host_late", "communication_holes", "other_holes",
+        "synchronisations", "read_backs", "blocking_copies", "allocations", "tiny_kernels",
+        "exposed_copies", "exposed_communication", "few_blocks", "beyond_registers", "jitter",
+        "bottleneck",
+    }  # fmt: skip
+    assert {each.__name__ for each in (*rules.RULES, *rules.OF_PIPELINES)} == said
+
+
+@pytest.mark.parametrize(("key", "make"), ALL, ids=NAMES)
+def test_a_finding_is_whole(key, make):
+    trace = make(True)
+    found = diagnose([trace]).findings[0]
+    assert found.title
+    assert found.summary.endswith(".")
+    assert found.verify
+    assert found.directions
+    assert found.how
+    first, last = int(trace.events.start[0]), int(trace.events.end.max())
+    assert len(found.places) <= MOST_PLACES
+    assert len(found.places) <= found.places_in_all
+    for place in found.places:
+        assert first <= place.start < place.end <= last
+    if key != "no-device-work":
+        assert found.places
+    if found.saves is not None:
+        assert WORTH * found.of < found.saves <= found.of
+        assert found.speedup is None or found.speedup == pytest.approx(
+            1 / (1 - found.saves / found.of)
+        )
+    json.dumps(found.as_json())
+
+
+def test_healthy_steps_yield_nothing():
+    diagnosis = diagnose([healthy().trace()])
+    assert diagnosis.findings == ()
+    assert "no rule found anything" in diagnosis.sentence
+
+
+def test_savings_are_those_of_the_case():
+    trace = data_loading(True)
+    found = diagnose([trace]).findings[0]
+    # Five batches after the first; the device idles until the first launch has arrived.
+    assert found.figures["holes"] == 5
+    assert found.saves == pytest.approx(5 * (4 * MS - 165 * US), rel=0.03)
+    assert found.saves == sum(place.duration for place in found.places)
+    jittery = diagnose([jitter(True)]).findings[0]
+    # Four slow steps of 100 to 190 us; their medians are those of the rest.
+    assert jittery.saves == 4 * sum((100 + 10 * number) * US for number in range(10))
+    assert jittery.figures["p90_to_median"] == pytest.approx(2.0)
+
+
+def test_the_most_to_save_comes_first():
+    made, at = Made(), 1 * MS
+    for number in range(40):
+        if number % 8 == 0:
+            made.operator("DataLoader.__next__", at, at + 2 * MS)
+            at += 2 * MS
+        made.operator("aten::slow", at, at + 150 * US)
+        at += 150 * US
+        made.launch("kernel", at - 5 * US, 100 * US)
+    found = diagnose([made.trace()]).findings
+    assert [each.key for each in found] == ["data-loading", "host-late"]
+    assert found[0].saves > found[1].saves
+    assert "first of all, the device starves for data" in diagnose([made.trace()]).sentence
+
+
+def test_what_the_tracer_may_have_done_is_said_and_not_counted():
+    """Launched while the device worked, and begun long after it was free: no host was late."""
+    made = Made()
+    made.launch("kernel", 0, 1100 * US)  # how soon work begins as a rule
+    for number in range(40):
+        at = 1 * MS + number * 1 * MS
+        made.launch("kernel", at, 300 * US, begins=at + 800 * US)
+    diagnosis = diagnose([made.trace()])
+    assert keys(diagnosis) == []
+    assert any("tracer's own doing" in each for each in diagnosis.remarks)
+
+
+def test_jitter_is_no_work_of_another_size():
+    """The same name with other grids, or another number of runs, is other work."""
+    made, at = Made(), 1 * MS
+    for step in range(20):
+        begin = at
+        for _ in range(10):
+            slow = 2 if step % 5 == 2 else 1
+            made.launch("kernel", at, 100 * US * slow, grid=(400 * slow, 1, 1))
+            at += 100 * US * slow
+        made.annotation(f"ProfilerStep#{step}", begin, at)
+    assert keys(diagnose([made.trace()])) == []
+
+
+def test_few_blocks_need_a_device_that_is_known():
+    assert keys(diagnose([replace(CASES["few-blocks"](True), devices={})])) == []
+
+
+def judged(kind: str, of_roof: float, ratio: float | None) -> Judgement:
+    return Judgement(
+        point=Point(name="kernel", seconds=1e-4), kind=kind, of_roof=of_roof,
+        roof="memory, read", level="memory", attainable=None, rate=None, bandwidth=None,
+        intensity=None, declared_intensity=None, ratio=ratio, ratio_says="",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_roof", "ratio", "key", "saves"),
+    [
+        ("bandwidth-bound", 0.9, 3.0, "hot-traffic", 0.7),
+        ("bandwidth-bound", 0.8, None, "hot-traffic", 0.2),
+        ("compute-bound", 0.7, None, "hot-compute", 0.3),
+        ("neither", 0.1, None, "hot-neither", 0.9),
+        ("bandwidth-bound", 0.97, 1.01, None, 0.0),
+        ("compute-bound", 1.0, None, None, 0.0),
+    ],
+)
+def test_hot_kernels_are_judged_by_what_was_counted(kind, of_roof, ratio, key, saves):
+    trace = CASES["few-blocks"](False)
+    found = diagnose([trace], [judged(kind, of_roof, ratio)]).findings
+    assert [each.key for each in found] == ([key] if key else [])
+    if key:
+        assert found[0].saves / (60 * 100 * US) == pytest.approx(saves, abs=0.001)
+    assert keys(diagnose([trace])) == []  # and without counters nothing is said
+
+
+def ranks(*computes: int):
+    traces = []
+    for rank, lasts in enumerate(computes):
+        made, at, end = Made(), 1 * MS, 0
+        for _ in range(10):
+            at += 20 * US
+            end = made.launch("kernel", at, lasts * US)
+        longest = max(computes) * 10 * US + 1 * MS + 200 * US
+        made.launch("ncclDevKernel_AllReduce", at, longest - end, stream=9, begins=end)
+        traces.append(made.trace(rank=rank, ranks=len(computes), path=f"rank{rank}.json"))
+    return traces
+
+
+def test_unequal_ranks():
+    diagnosis = diagnose(ranks(500, 500, 1000, 500))
+    found = next(each for each in diagnosis.findings if each.key == "imbalance")
+    assert found.figures["slowest"] == 2
+    assert found.saves == pytest.approx((1000 - 625) * 10 * US)
+    assert found.places[0].trace == 2
+    assert "Rank 2 computes" in found.summary
+    assert "imbalance" not in keys(diagnose(ranks(500, 510, 505, 500)))
+
+
+def test_what_several_traces_show_is_one_finding():
+    diagnosis = diagnose(ranks(500, 900, 1000))
+    found = next(each for each in diagnosis.findings if each.key == "communication")
+    assert found.summary.startswith("Rank 0: ")
+    assert "Also in rank 1" in found.summary
+    assert {place.trace for place in found.places} >= {0, 1}
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["launch", "copy", "wait", "work", "kernel"]),
+            st.integers(1, 400), st.integers(0, 300),
+        ),
+        max_size=60,
+    )
+)  # fmt: skip
+def test_nothing_ever_saves_more_than_there_is(steps):
+    """And findings come in order, whatever the trace."""
+    made, at = Made(), 1 * MS
+    for what, lasts, pause in steps:
+        at += pause * US
+        if what == "launch":
+            made.launch("kernel", at, lasts * US)
+        elif what == "copy":
+            made.copy(0, at, lasts * US, blocks=lasts % 2 == 0)
+        elif what == "wait":
+            at = made.wait("cudaStreamSynchronize", at)
+        elif what == "work":
+            made.operator("aten::op", at, at + lasts * US)
+            at += lasts * US
+        else:
+            made.kernel("nccl", at, lasts * US, stream=9)
+    diagnosis = diagnose([made.trace()]) if steps else None
+    for each in diagnosis.findings if diagnosis else ():
+        assert isinstance(each, Finding)
+        assert each.saves is None or 0 < each.saves <= each.of
+    saved = [each.saves for each in diagnosis.findings if each.saves] if diagnosis else []
+    assert saved == sorted(saved, reverse=True)
+    assert np.isfinite(saved).all()
+
+
+def test_a_pipeline_shows_the_moments_in_which_the_device_waits():
+    trace = CASES["pipeline-reading"](True)
+    found = diagnose([trace]).findings[0]
+    assert found.places_in_all == 40
+    assert {place.duration for place in found.places} == {1 * MS}
+    assert found.saves == 40 * MS
+    kernels = trace.events[trace.events.kind == 0]
+    for place in found.places:
+        assert not ((kernels.start < place.end) & (kernels.end > place.start)).any()
+
+
+def test_waiting_is_shown_where_nobody_works():
+    made = Made()
+    for thread in (1, 2):
+        for at in range(0, 100, 10):
+            made.stage("read", at * MS, (at + 2) * MS, thread=thread)
+    made.stage("wait", 0, 100 * MS, thread=3)
+    found = diagnose([made.trace()]).findings[0]
+    assert found.key == "pipeline-waiting"
+    assert found.places_in_all == 10
+    assert {place.duration for place in found.places} == {8 * MS}

@@ -1,0 +1,196 @@
+"""`kuroshio perf timeline` and `kuroshio perf diagnose`: from a file to words, JSON and a page."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli_runs import YEARS, assert_refused, left_over, run_here
+from kuroshio import Refusal, perf, trace_file
+from kuroshio.perf import timeline_text
+from kuroshio.perf.timeline.analysis import analyse
+from kuroshio.perf.timeline.intervals import union
+from kuroshio.recorder import Recorder
+from perf_runs import run_perf
+from traces_made import MS, US, Made, healthy
+
+SPANS = st.lists(st.tuples(st.integers(0, 900), st.integers(1, 200)), max_size=20)
+
+
+@pytest.fixture
+def starved(shared) -> Path:
+    return shared / "traces/kineto/v100_resnet50_workers0.json.gz"
+
+
+@pytest.fixture
+def own(tmp_path) -> Path:
+    """A trace of our own pipeline, of two threads."""
+    recorder = Recorder()
+    at = recorder.begun_s
+    recorder.add("read", at, at + 0.9, 1000)
+    recorder.add("compute", at + 0.9, at + 1.0, 1000)
+    path = tmp_path / "own.json.gz"
+    trace_file.write(path, recorder, {"kuroshio": "1", "threads": "1"})
+    return path
+
+
+def test_the_starved_trace(starved, tmp_path):
+    page = tmp_path / "report.html"
+    done = run_perf("diagnose", starved, "--html", page, "-o", tmp_path / "kept.json")
+    assert done.status == 0, done.err
+    assert re.search(r"^1\. .*data", done.out, re.MULTILINE), done.out
+    assert (
+        page.read_text(encoding="utf-8").startswith("<!doctype html>")
+        or "<html" in (page.read_text(encoding="utf-8")[:200])
+    )
+    kept = json.loads((tmp_path / "kept.json").read_text())
+    printed = json.loads(run_perf("diagnose", starved, "--json").out)
+    assert printed == kept
+    assert kept["traces"][0]["work"]["busy"] == 603_558_000
+    assert left_over(tmp_path) == ["kept.json", "report.html"]
+
+
+def test_ranks_are_put_in_order(shared):
+    folder = shared / "traces/kineto"
+    names = [folder / f"rank{rank}_sampled.json.gz" for rank in (1, 0)]
+    said = json.loads(run_perf("diagnose", *names, "--json").out)
+    assert [each["trace"]["rank"] for each in said["traces"]] == [0, 1]
+    assert said["ranks"] is not None
+    done = run_perf("timeline", *names)
+    assert done.status == 0, done.err
+    assert done.out.index("rank 0") < done.out.index("rank 1")
+    assert "of communication" in done.out.lower()
+
+
+def test_the_timeline_of_a_real_trace(starved):
+    done = run_perf("timeline", starved)
+    assert done.status == 0, done.err
+    assert "busy for 604 ms of 996 ms (61%)" in done.out
+    strip = re.search(r"^\|([#~=.]{98})\|$", done.out, re.MULTILINE)
+    assert strip
+    assert strip[1].count(".") > 10
+    for words in ("holes by cause", "data loading", "longest holes", "idle"):
+        assert words in done.out
+    said = json.loads(run_perf("timeline", starved, "--json").out)
+    assert said["traces"][0]["work"]["idle"] == 392_919_000
+
+
+def test_our_own_pipeline(own):
+    done = run_perf("diagnose", own)
+    assert done.status == 0, done.err
+    assert re.search(r"^1\. .*reading", done.out, re.MULTILINE), done.out
+    assert "bound by reading" in run_perf("timeline", own).out
+
+
+def test_from_climatology_to_a_diagnosis(archive, warm, tmp_path, monkeypatch):
+    monkeypatch.setenv("KUROSHIO_CACHE_DIR", str(warm))
+    trace = tmp_path / "trace.json"
+    done = run_here("climatology", archive, *YEARS, "--doys", "100:110", "-o", tmp_path / "c.nc",
+                    "--trace", trace, "--json")  # fmt: skip
+    account = json.loads(done.out)
+    said = json.loads(run_perf("diagnose", trace, "--json").out)
+    (found,) = said["traces"]
+    stages = {each["name"]: each for each in found["pipeline"]["stages"]}
+    for row in account["stages"]:
+        if row["stage"] != "wait":
+            assert stages[row["stage"]]["work"] / 1e9 == pytest.approx(
+                row["thread_seconds"], abs=1.1e-3
+            )
+    assert found["trace"]["facts"]["threads"] == str(account["threads"])
+
+
+# -- the strip of a device -------------------------------------------------------------------------
+
+
+@given(SPANS)
+def test_what_a_column_covers_adds_up(spans):
+    starts = np.array([start for start, _ in spans], np.int64)
+    covered = union(starts, starts + np.array([length for _, length in spans], np.int64))
+    edges = np.linspace(0, 1100, 12)
+    found = timeline_text._covered(covered, 0, edges)
+    ticks = np.zeros(1100, bool)
+    for start, length in spans:
+        ticks[start : start + length] = True
+    assert found == pytest.approx(ticks.reshape(11, 100).sum(axis=1))
+
+
+def test_times_far_from_zero_lose_no_digits():
+    """ns of the epoch have more digits than a float."""
+    epoch = 1_700_000_000_000_000_000
+    made = Made()
+    made.kernel("a", epoch, 100 * US)
+    made.kernel("a", epoch + 300 * US, 100 * US)
+    text = timeline_text.text(analyse(made.trace()), 42)
+    assert f"|{'#' * 10}{'.' * 20}{'#' * 10}|" in text
+
+
+def test_a_healthy_trace_has_no_long_holes():
+    text = timeline_text.text(analyse(healthy().trace()), 100)
+    assert "busy for" in text
+    assert "data loading" not in text
+
+
+def test_names_cannot_steer_a_terminal():
+    made = Made()
+    made.launch("kernel", 0, 10 * US)
+    made.operator("\x1b[2Jaten::evil\n", 50 * US, 3 * MS)
+    made.launch("kernel", 3 * MS, 10 * US)
+    text = timeline_text.text(analyse(made.trace(path="\x1b[31mred.json")), 80)
+    assert "\x1b" not in text
+
+
+# -- when it cannot be -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["diagnose", "timeline"])
+def test_what_is_no_trace_is_refused(tmp_path, command):
+    bad = tmp_path / "bad.json.gz"
+    bad.write_bytes(gzip.compress(b'{"traceEvents": [' + b'{"ph": "X", "ts": 1},' * 100)[:-20])
+    assert_refused(run_perf(command, bad), "bad.json.gz")
+    assert_refused(run_perf(command, tmp_path / "absent.json"), "absent.json")
+    page = tmp_path / "page.json"
+    page.write_text("<!doctype html><title>Not found</title>")
+    assert_refused(run_perf(command, page), "HTML")
+
+
+def test_outputs_are_checked_before_anything_is_read(tmp_path):
+    refused = run_perf("diagnose", tmp_path / "absent.json", "--html", tmp_path / "no" / "r.html")
+    assert_refused(refused, "r.html")
+    assert_refused(run_perf("diagnose", tmp_path / "absent.json", "-o", tmp_path), "is a folder")
+    assert left_over(tmp_path) == []
+
+
+def test_the_same_trace_twice(own):
+    assert_refused(run_perf("diagnose", own, own), "was given twice")
+
+
+def test_two_runs_are_no_ranks_of_one_job():
+    traces = [Made().trace(rank=0, path=name) for name in ("a.json", "b.json")]
+    with pytest.raises(Refusal, match="compare"):
+        perf.diagnose(*traces)
+
+
+def test_ceilings_without_counters(own, tmp_path):
+    assert_refused(run_perf("diagnose", own, "--ceilings", tmp_path / "c.json"), "--counters")
+
+
+def test_experiments_of_no_folder(own, tmp_path):
+    assert_refused(run_perf("diagnose", own, "--experiments", tmp_path / "none"), "no folder")
+
+
+def test_nothing_given():
+    with pytest.raises(Refusal, match="no trace"):
+        perf.diagnose()
+
+
+def test_read_trace_in_python(own):
+    trace = perf.read_trace(own)
+    assert len(trace.events) == 3
+    assert perf.diagnose(trace).analyses[0].pipeline is not None
