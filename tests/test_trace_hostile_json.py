@@ -56,7 +56,9 @@ KERNEL = {"ph": "X", "cat": "kernel", "name": "add", "pid": 0, "tid": 7, "ts": 1
 @given(
     st.lists(EVENTS | STRANGE, max_size=20),
     st.dictionaries(
-        st.sampled_from(["deviceProperties", "distributedInfo", "baseTimeNanoseconds", "otherData"]),
+        st.sampled_from(
+            ["deviceProperties", "distributedInfo", "baseTimeNanoseconds", "otherData"]
+        ),
         STRANGE | st.lists(st.dictionaries(st.sampled_from(["id", "name", "warpSize"]), STRANGE)),
         max_size=3,
     ),

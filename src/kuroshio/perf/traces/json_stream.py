@@ -120,7 +120,7 @@ class Elements(Generic[T]):
         self._drop(1)
 
     def _batch(self) -> list[T]:
-        while len(self._text) < self._piece and self._more():
+        while len(self._text) < self._piece // 2 and self._more():
             pass
         if self._between:
             end = self._text.rfind(self._between) + 1
