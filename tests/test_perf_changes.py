@@ -11,6 +11,7 @@ import pytest
 from cli_runs import assert_refused
 from kuroshio import Refusal, perf
 from kuroshio.perf.changes import changes
+from kuroshio.perf.changes_text import text
 from kuroshio.perf.traces.trace import Device
 from perf_runs import run_perf
 from traces_made import MS, US, Made, healthy
@@ -68,6 +69,33 @@ def test_steps_are_compared_with_an_interval():
     assert same.step is not None
     assert not same.step.differ
     assert all(each.difference == 0 for each in same.kernels + same.work)
+
+
+def test_what_matters_is_said_first():
+    said = text(compared(document(loop(BEFORE, pause=2 * MS)), document(loop(BEFORE))))
+    lead, _, tables = said.partition("\n\ndevice ")
+    assert re.search(r"A step took \d\S+ ms before and takes \d+ us after, by the median", lead)
+    assert re.search(r"What changed the most of a step: [a-z ]+ -\d", lead)
+    assert "Findings that are gone:\n  The host launches too late" in lead
+    assert tables
+    few = text(compared(document(loop(BEFORE, steps=2)), document(loop(BEFORE, steps=2))))
+    assert "Of so few steps it cannot be said" in few
+    assert "What changed the most" not in few
+
+
+def test_kernels_of_one_short_name_are_told_apart():
+    """Templates share all but an argument, and long names all but their end."""
+    kernels = {
+        "void at::elementwise<4, at::AddFunctor<float>>(int)": 10 * US,
+        "void at::elementwise<4, at::MulFunctor<float>>(int)": 20 * US,
+        f"a_very_long_name_of_a_kernel_{'x' * 40}_forward": 30 * US,
+        f"a_very_long_name_of_a_kernel_{'x' * 40}_backward": 40 * US,
+    }
+    said = text(compared(document(loop(kernels)), document(loop(kernels))))
+    rows = re.findall(r"^(?:at::elem|a_very).*?(?=  )", said, re.MULTILINE)
+    assert len(set(rows)) == len(kernels)
+    assert any("AddFunctor" in row for row in rows)
+    assert any(row.endswith("_backward") for row in rows)
 
 
 def test_findings_come_and_go():

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from ..errors import Refusal
@@ -56,6 +57,7 @@ class Changes:
     per_step     amounts are divided by each side's number of steps
     steps        how many there are
     step         how the durations of steps compare; None of too few
+    medians      of the durations of steps, ns; None where a side has no steps
     work, parts, stages, holes, kernels    what changed the most first
     vanished, appeared, stayed             findings, by title
     """
@@ -65,6 +67,7 @@ class Changes:
     per_step: bool
     steps: tuple[int, int]
     step: Comparison | None
+    medians: tuple[float, float] | None
     work: tuple[Amount, ...]
     parts: tuple[Amount, ...]
     stages: tuple[Amount, ...]
@@ -137,8 +140,9 @@ def _changes(
         {each["key"]: str(each["title"]) for each in side["findings"]} for side in (before, after)
     ]
     return Changes(
-        names, differ, per_step, steps, _step(names, *durations), amounts(_work), amounts(_parts),
-        amounts(_stages), amounts(_holes), amounts(_kernels),
+        names, differ, per_step, steps, _step(names, *durations),
+        (median(durations[0]), median(durations[1])) if per_step else None,
+        amounts(_work), amounts(_parts), amounts(_stages), amounts(_holes), amounts(_kernels),
         vanished=tuple(title for key, title in titles[0].items() if key not in titles[1]),
         appeared=tuple(title for key, title in titles[1].items() if key not in titles[0]),
         stayed=tuple(title for key, title in titles[1].items() if key in titles[0]),
