@@ -17,6 +17,16 @@ from .source import PIECE, pieces
 from .trace import Trace
 
 _EVENTS = "traceEvents"
+_DOCUMENTS = {
+    "kuroshio.diagnosis/": (
+        "holds what was found in a trace already. Give the trace itself, or compare two of these: "
+        "kuroshio perf compare before.json after.json"
+    ),
+    "kuroshio.perf.result/": (
+        "holds times of kuroshio perf bench, and no trace. What bounds them: kuroshio perf "
+        "roofline. For a trace: kuroshio perf record -- PROGRAM"
+    ),
+}
 _Text = str | int | float | None
 
 
@@ -34,6 +44,16 @@ class Event(msgspec.Struct, gc=False):
     args: msgspec.Raw = msgspec.Raw(b"{}")
 
 
+def _ours(schema: object) -> str | None:
+    """What a document is that Kuroshio wrote, which is no trace, and who takes it."""
+    if not isinstance(schema, str) or not schema.startswith("kuroshio."):
+        return None
+    for begin, what in _DOCUMENTS.items():
+        if schema.startswith(begin):
+            return what
+    return f"is no trace, but a document of Kuroshio's ({schema[:40]}). Give a profiler's own file."
+
+
 def recognise(path: Path, head: bytes) -> bool:
     """Any JSON: what is not a trace is told while it is read."""
     return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
@@ -48,6 +68,8 @@ def read(path: Path, piece: int = PIECE) -> Trace:
         for batch in stream:
             rows.add(batch)
     if not stream.found:
+        if ours := _ours(stream.metadata.get("schema")):
+            raise Refusal(f"{path} {ours}")
         names = ", ".join(repr(key[:40]) for key in list(stream.metadata)[:5])
         raise Refusal(
             f"{path} is JSON, but no trace: it has {names or 'nothing in it'}, and no "

@@ -50,6 +50,9 @@ FORMATS = (
     ),
 )
 
+# Ends of names of files that are traces by themselves; to advise, not to recognise.
+_SINGLE = (".json", ".json.gz", ".sqlite", ".db", ".csv")
+
 # How files begin that people give instead, and what to do.
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive; unpack it first",
@@ -107,7 +110,9 @@ def _instead(path: Path, head: bytes) -> str:
             if names
             else "is empty"
         )
-        return f"is a folder without a profiler's files; it {held}"
+        what = f"is a folder without files of rocprofv3; it {held}"
+        single = [name for name in names if name.lower().endswith(_SINGLE)]
+        return f"{what}. Give a file in it: {path / single[0]}" if single else what
     for begin, what in _FOREIGN.items():
         if head.startswith(begin):
             return f"is {what}"
