@@ -78,6 +78,10 @@ def test_the_timeline_of_a_real_trace(starved):
     assert strip[1].count(".") > 10
     for words in ("holes by cause", "data loading", "longest holes", "idle"):
         assert words in done.out
+    # The same zero as in the diagnosis: whoever reads both finds a hole at one time.
+    (longest,) = re.findall(r"^device 0 .* (\d+ ms)  62.3 ms$", done.out, re.MULTILINE)
+    assert f"Look at: 62.3 ms at {longest}" in run_perf("diagnose", starved).out
+    assert "69.2 ms to 1.07 s: # compute" in done.out
     said = json.loads(run_perf("timeline", starved, "--json").out)
     assert said["traces"][0]["work"]["idle"] == 392_919_000
 
@@ -135,6 +139,24 @@ def test_a_healthy_trace_has_no_long_holes():
     text = timeline_text.text(analyse(healthy().trace()), 100)
     assert "busy for" in text
     assert "data loading" not in text
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([5], "1 step of 5.00 ms (annotations of the program)"),
+        ([1, 5], "2 steps (annotations of the program), 6.00 ms in all: shortest 1.00 ms, longest"),
+        ([1, 2, 5], "8.00 ms in all: median 2.00 ms, shortest 1.00 ms, longest 5.00 ms"),
+        ([1] * 9 + [5], "14.0 ms in all: median 1.00 ms, p90 1.00 ms"),
+    ],
+)
+def test_no_more_is_said_of_few_steps_than_there_is(steps, words):
+    made, at = Made(), 0
+    for number, lasts in enumerate(steps):
+        made.annotation(f"ProfilerStep#{number}", at, at + lasts * MS)
+        made.launch("kernel", at + 10 * US, 100 * US)
+        at += lasts * MS
+    assert words in timeline_text.text(analyse(made.trace()), 80)
 
 
 def test_names_cannot_steer_a_terminal():
@@ -201,6 +223,25 @@ def test_what_is_no_trace_is_refused(tmp_path, command):
     page = tmp_path / "page.json"
     page.write_text("<!doctype html><title>Not found</title>")
     assert_refused(run_perf(command, page), "HTML")
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("kuroshio.diagnosis/1", "kuroshio perf compare"),
+        ("kuroshio.perf.result/1", "kuroshio perf roofline"),
+        ("kuroshio.perf.ceilings/1", "kuroshio.perf.ceilings/1"),
+    ],
+)
+def test_our_own_documents_are_no_traces(tmp_path, schema, words):
+    path = tmp_path / "kept.json"
+    path.write_text(json.dumps({"schema": schema, "rows": []}))
+    assert_refused(run_perf("diagnose", path), "kept.json", words)
+
+
+def test_a_folder_of_traces_names_one(own):
+    """What `perf record` leaves is a folder, and torch's handler for TensorBoard writes one."""
+    assert_refused(run_perf("diagnose", own.parent), f"Give a file in it: {own}")
 
 
 def test_outputs_are_checked_before_anything_is_read(tmp_path):

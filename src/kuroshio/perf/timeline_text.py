@@ -12,6 +12,7 @@ from .results import columns
 from .timeline.analysis import Analysis
 from .timeline.groups import communicating
 from .timeline.intervals import Intervals, union
+from .timeline.spread import Spread
 from .timeline.stages import Pipeline
 from .timeline.steps import Source, Steps
 from .timeline.work import Work
@@ -20,6 +21,7 @@ from .traces.events import Kind
 _BAR = 24
 _LONGEST_HOLES = 5
 _NAME = 48  # characters of one in a table
+_P90_FROM = 10  # of fewer durations the 90th percentile is the longest
 # What a column of a strip shows: the first kind that has the most of its time.
 _SIGNS = {"compute": "#", "communication": "~", "copies and sets": "=", "idle": "."}
 
@@ -94,7 +96,8 @@ def _strip(analysis: Analysis, work: Work, width: int) -> str:
     most = np.argmax([*taken[:-1], np.diff(edges) - taken[-1]], axis=0)
     drawn = "".join(list(_SIGNS.values())[each] for each in most)
     key = ", ".join(f"{sign} {name}" for name, sign in _SIGNS.items())
-    return f"|{drawn}|\n{key}"
+    begins = work.start - int(events.start[0])
+    return f"|{drawn}|\n{time(begins)} to {time(begins + work.span)}: {key}"
 
 
 def _covered(intervals: Intervals, start: int, edges: np.ndarray) -> np.ndarray:
@@ -127,12 +130,9 @@ def steps_text(steps: Steps, bar: int = _BAR) -> str:
     """Where their time goes, with bars of so many columns."""
     lines = []
     if steps.source is Source.WHOLE:
-        lines.append("No steps were found; of the whole recording:")
+        lines.append(f"No steps were found; of the whole recording, {time(steps.total)}:")
     elif steps.durations:
-        lines.append(
-            f"{count(len(steps.steps), 'step')} ({steps.source}): median "
-            f"{time(steps.durations.median)}, p90 {time(steps.durations.p90)}"
-        )
+        lines.append(_durations(steps, steps.durations))
     parts: dict[str, int] = {}
     for step in steps.steps:
         for part, took in step.parts.items():
@@ -140,6 +140,19 @@ def steps_text(steps: Steps, bar: int = _BAR) -> str:
     if parts:
         lines.append(_bars(list(parts.items()), steps.total, bar))
     return "\n".join(lines)
+
+
+def _durations(steps: Steps, took: Spread) -> str:
+    if took.count == 1:
+        return f"1 step of {time(took.total)} ({steps.source})"
+    typical = [f"median {time(took.median)}"] if took.count > 2 else []
+    far = [f"shortest {time(took.least)}", f"longest {time(took.most)}"]
+    if took.count >= _P90_FROM:
+        far = [f"p90 {time(took.p90)}"]
+    return (
+        f"{count(took.count, 'step')} ({steps.source}), {time(steps.total)} in all: "
+        f"{', '.join(typical + far)}"
+    )
 
 
 def _pipeline(pipeline: Pipeline) -> str:
@@ -156,6 +169,8 @@ def _pipeline(pipeline: Pipeline) -> str:
             ],
             left=1,
         ),
+        "busy: at least one lane is at it; work: the time of all its lanes, which are threads or "
+        "streams",
     ]  # fmt: skip
     return "\n".join(lines)
 
@@ -173,13 +188,15 @@ def _holes(analysis: Analysis) -> list[str]:
             [f"up to {time(holes.threshold)}", f"{brief.count:,}", time(brief.time),
              share(brief.time, idle)]
         )  # fmt: skip
-    start = {work.device: work.start for work in analysis.devices}
+    # From the first event, as in a diagnosis and its page.
+    begin = int(analysis.trace.events.start[0])
     longest = [["longest holes", "cause", "what went on", "at", "for"]]
     for hole in holes.longest(_LONGEST_HOLES):
         who = printable(hole.who or "")
         longest.append(
             [f"device {hole.device}", str(hole.cause),
              who if len(who) <= _NAME else f"{who[: _NAME - 3]}...",
-             time(hole.start - start[hole.device]), time(hole.duration)]
+             time(hole.start - begin), time(hole.duration)]
         )  # fmt: skip
-    return [columns(rows, left=1), columns(longest, left=3)]
+    zero = "Times at which something is count from the trace's first event."
+    return [columns(rows, left=1), f"{columns(longest, left=3)}\n{zero}"]

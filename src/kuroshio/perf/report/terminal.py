@@ -46,7 +46,9 @@ def _finding(
         f"The most it could save: {finding.how}.",
     ]
     if finding.places:
-        said.append(f"Look at: {', '.join(_places(diagnosis, finding))}.")
+        whose = "the" if len(diagnosis.analyses) == 1 else "each"
+        places = ", ".join(_places(diagnosis, finding))
+        said.append(f"Look at: {places} (from {whose} trace's first event).")
     if finding.cannot_tell:
         said.append(f"The trace cannot tell: {_sentences(finding.cannot_tell)}")
     for line in said:
@@ -70,7 +72,8 @@ def _steps(analysis: Analysis, steps: Steps, width: int | None) -> str:
     """Words are wrapped, bars are made shorter, or left out where there is no room."""
     room = _BAR if width is None else min(_BAR, width - _BESIDE)
     lines = steps_text(steps, room if room >= _LEAST else 0).splitlines()
-    title = f"Where the time goes ({printable(analysis.trace.path.name)}):"
     words = [each for each in lines if " " in each and not each.endswith("%")]
+    what = "Where the time goes" if len(words) < len(lines) else "Steps"
+    title = f"{what} ({printable(analysis.trace.path.name)}):"
     said = [wrapped(" ".join([title, *words]), width)]
     return "\n".join([*said, *(each for each in lines if each not in words)])
