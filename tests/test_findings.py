@@ -98,7 +98,8 @@ def test_the_most_to_save_comes_first():
     found = diagnose([made.trace()]).findings
     assert [each.key for each in found] == ["data-loading", "host-late"]
     assert found[0].saves > found[1].saves
-    assert "first of all, the device starves for data" in diagnose([made.trace()]).sentence
+    assert "not counted here" not in found[1].summary
+    assert "What matters most: the device starves for data;" in diagnose([made.trace()]).sentence
 
 
 def test_what_the_tracer_may_have_done_is_said_and_not_counted():

@@ -9,6 +9,7 @@ import pytest
 
 from kuroshio.perf.report.diagnosis import Diagnosis, diagnose
 from kuroshio.perf.report.page import page
+from kuroshio.perf.timeline.holes import Cause
 from kuroshio.perf.traces.read import read
 from test_report_page import check
 
@@ -34,7 +35,13 @@ def test_workers0_is_starved_by_data_loading(diagnosed):
     assert first.of == 996_477 * US
     # Loading takes 352 ms of all steps; some of it before the first kernel, some while it works.
     assert 250_000 * US < first.saves < 352_000 * US
-    assert diagnosis.sentence.startswith("Devices were busy for 61% of 996 ms; first of all, the")
+    late = next(each for each in diagnosis.findings if each.key == "host-late")
+    by_cause = diagnosis.analyses[0].holes.by_cause[Cause.HOST].count
+    left_out = by_cause - late.places_in_all
+    assert f"{left_out:,} short holes before tiny kernels are not counted here" in late.summary
+    assert diagnosis.sentence.startswith(
+        "The device was busy for 61% of 996 ms. What matters most: "
+    )
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,12 @@ def data_loading(seen: Seen) -> Finding | None:
 
 def host_late(seen: Seen) -> Finding | None:
     """Holes for which the host launched late, other than those between tiny kernels."""
-    holes = np.setdiff1d(seen.caused(Cause.HOST), between_tiny(seen))
+    caused = seen.caused(Cause.HOST)
+    holes = np.setdiff1d(caused, between_tiny(seen))
     lost = seen.idle(holes)
     if not seen.worth(lost):
         return None
+    others = len(caused) - len(holes)
     who = seen.who(holes)
     launches = seen.analysis.launches
     late = launches.late_share if launches else None
@@ -65,7 +67,7 @@ def host_late(seen: Seen) -> Finding | None:
         summary=(
             f"The device idles for {figures.time(lost)}, {figures.share(lost, seen.span)} of "
             f"{figures.time(seen.span)}, in {figures.count(len(holes), 'hole')} while the host is "
-            f"at other things{_in(who)}{after}."
+            f"at other things{_in(who)}{after}." + (f" {_beside_tiny(others)}" if others else "")
         ),
         verify=(
             "What the host does in the longest holes: a profile of its threads",
@@ -141,6 +143,14 @@ def communication_holes(seen: Seen) -> Finding | None:
         names=who,
         figures={"idle_ns": lost, "holes": len(holes)},
     )
+
+
+def _beside_tiny(others: int) -> str:
+    """Why a table of causes has more holes than the finding."""
+    which = figures.count(
+        others, "short hole before a tiny kernel is", "short holes before tiny kernels are"
+    )
+    return f"{which} not counted here."
 
 
 def _in(who: tuple[str, ...]) -> str:

@@ -92,7 +92,9 @@ def _sentence(diagnosis: Diagnosis) -> str:
         span, busy = sum(each.span for each in works), sum(each.busy for each in works)
         several = f"the time in {len(works)} traces"
         of = figures.time(span) if len(works) == 1 else several
-        said = f"Devices were busy for {figures.share(busy, span)} of {of}"
+        single = len(works) == 1 and len(diagnosis.analyses[0].devices) == 1
+        who = "The device was" if single else "Devices were"
+        said = f"{who} busy for {figures.share(busy, span)} of {of}"
     elif pipeline:
         said = f"A pipeline of {figures.time(pipeline.total)}"
     else:
@@ -102,10 +104,10 @@ def _sentence(diagnosis: Diagnosis) -> str:
     first = diagnosis.findings[0]
     title = first.title[0].lower() + first.title[1:]
     if first.saves is None:
-        return f"{said}; first of all, {title}."
+        return f"{said}. What matters most: {title}."
     return (
-        f"{said}; first of all, {title}: at most {figures.share(first.saves, first.of)} of the "
-        "time could be saved there."
+        f"{said}. What matters most: {title}; at most {figures.share(first.saves, first.of)} of "
+        "the time could be saved there."
     )
 
 

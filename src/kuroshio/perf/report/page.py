@@ -48,6 +48,12 @@ _KEYS = (
     "Escape lets go of it. Drag to move; Ctrl and the wheel, two fingers or a double click zoom."
 )
 
+_CHOOSE = "Choose a finding to see its places in the timeline, the longest first."
+_HOLE = (
+    "A hole is a time without work of a device between two pieces of its work. Shares are of the "
+    "time from the first piece to the last."
+)
+
 
 def page(diagnosis: Diagnosis) -> str:
     """HTML, whole."""
@@ -74,13 +80,16 @@ def _body(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> Iterator[str]:
             "the table of ranks are of all.",
             "note",
         )
-    yield parts.section("What was found", parts.findings(diagnosis.findings))
+    go = any(each.places for each in diagnosis.findings)
+    hint = parts.paragraph(_CHOOSE, "note") if go else ""
+    yield parts.section("What was found", hint, parts.findings(diagnosis.findings))
     yield parts.section(
         "Where the time goes", *_stages(diagnosis), *map(pipeline, analyses[:MOST_TRACES])
     )
     yield _timeline(diagnosis, shown)
     yield parts.section("Ranks", ranks(diagnosis.ranks) if diagnosis.ranks else "")
-    yield parts.section("Holes", holes(diagnosis))
+    if told := holes(diagnosis):
+        yield parts.section("Holes", parts.paragraph(_HOLE, "note"), told)
     yield parts.section("Kernels", kernels(diagnosis))
     yield parts.section("Where the host waits for a device", waits(diagnosis))
     under = diagnosis.under
