@@ -119,11 +119,26 @@ def test_what_it_says():
         diagnosis.sentence,
         diagnosis.findings[0].summary,
         "kernel3",
-        "Amdahl" and "Holes",
+        "Holes",
+        "A hole is",
+        "Choose a finding",
+        "how many times as fast",
+        "previous place",
     ):
         assert said in words
     bars = [each["aria-label"] for each in parsed.all("div") if each.get("role") == "img"]
     assert any("reading" in label for label in bars)
+
+
+def test_nothing_is_offered_that_is_not_there():
+    """Without work of a device: no places to go to, no holes, no parts of steps."""
+    made = Made()
+    made.annotation("ProfilerStep#1", 0, 5 * MS)
+    made.operator("aten::mm", 1 * MS, 2 * MS)
+    words = " ".join(check(page(diagnose([made.trace()]))).words)
+    for said in ("previous place", "Choose a finding", "A hole is", "how many times as fast"):
+        assert said not in words
+    assert "it is not told what they consist of" in words
 
 
 def test_pages_of_ranks_of_roofs_and_of_experiments():

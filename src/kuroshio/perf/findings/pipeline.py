@@ -23,7 +23,7 @@ _WORDS = {
     Role.PREPARATION: "preparation on the host",
     Role.OUTPUT: "output",
     Role.OTHER: "stages of other kinds",
-    Role.WAITING: "waiting, with nothing recorded",
+    Role.WAITING: "waiting, with no stage at work",
 }
 _AGAINST_ITS_ROOF = ("That role alone against its roof (kuroshio perf ceilings, perf roofline)",)
 _VERIFY = {

@@ -44,11 +44,17 @@ _KINDS = (
     (STAGE, "output and other stages"),
 )  # fmt: skip
 _KEYS = (
-    "Arrows move, + and - zoom, 0 shows all, n and p go to a finding's next and previous place, "
-    "Escape lets go of it. Drag to move; Ctrl and the wheel, two fingers or a double click zoom."
+    "Arrows move, + and - zoom, 0 shows all{}. Drag to move; Ctrl and the wheel, two fingers or a "
+    "double click zoom."
 )
+_KEYS_OF_PLACES = ", n and p go to a finding's next and previous place, Escape lets go of it"
 
 _CHOOSE = "Choose a finding to see its places in the timeline, the longest first."
+_TIMES_AS_FAST = (
+    "The last two columns say how many times as fast all of it would be, at most, if a part took "
+    "no time, or half."
+)
+_NO_PARTS = "Without work of a device it is not told what they consist of."
 _HOLE = (
     "A hole is a time without work of a device between two pieces of its work. Shares are of the "
     "time from the first piece to the last."
@@ -80,8 +86,7 @@ def _body(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> Iterator[str]:
             "the table of ranks are of all.",
             "note",
         )
-    go = any(each.places for each in diagnosis.findings)
-    hint = parts.paragraph(_CHOOSE, "note") if go else ""
+    hint = parts.paragraph(_CHOOSE, "note") if _go(diagnosis) else ""
     yield parts.section("What was found", hint, parts.findings(diagnosis.findings))
     yield parts.section(
         "Where the time goes", *_stages(diagnosis), *map(pipeline, analyses[:MOST_TRACES])
@@ -107,9 +112,11 @@ def _stages(diagnosis: Diagnosis) -> Iterator[str]:
         name = title(diagnosis, number) if len(diagnosis.analyses) > 1 else "all steps"
         if steps.source == Source.WHOLE and len(diagnosis.analyses) == 1:
             name = "whole recording"
-        yield parts.stages(steps, name)
+        told = parts.stages(steps, name)
+        yield told
         count = "" if steps.source == Source.WHOLE else figures.count(len(steps.steps), "step")
-        yield parts.paragraph(f"{f'{count}, from ' if count else 'Of '}{steps.source}.", "note")
+        said = f"{f'{count}, from ' if count else 'Of '}{steps.source}."
+        yield parts.paragraph(f"{said} {_TIMES_AS_FAST if told else _NO_PARTS}", "note")
 
 
 def _timeline(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> str:
@@ -122,6 +129,7 @@ def _timeline(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> str:
         for number in set(row.colour.tolist())
     }  # fmt: skip
     kinds = [each for each in _KINDS if COLOURS.index(each[0]) in drawn_colours]
+    go = _go(diagnosis)
     left_out = [note for each in shown for note in each.left_out]
     clocks = ["Each trace begins at 0 of its own clock"] if len(shown) > 1 else []
     buttons = "".join(
@@ -134,7 +142,7 @@ def _timeline(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> str:
             ("previous", "previous place", "previous place of the finding", True),
             ("next", "next place", "next place of the finding", True),
         )
-        if diagnosis.findings or not later
+        if go or not later
     )  # fmt: skip
     inside = (
         f'<div class="tools">{buttons}<output id="range"></output></div>\n'
@@ -143,13 +151,18 @@ def _timeline(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> str:
         '<canvas id="canvas" tabindex="0" role="application" aria-describedby="keys" '
         'aria-label="Timeline of devices and host threads"></canvas></div></div>'
         '<div id="tip" hidden></div></div>\n<p id="said" aria-live="polite"></p>\n'
-        f'<p class="note" id="keys">{text(_KEYS)}</p>\n'
+        f'<p class="note" id="keys">{text(_KEYS.format(_KEYS_OF_PLACES if go else ""))}</p>\n'
         "<noscript><p>The timeline is drawn by a script, and scripts are off.</p></noscript>"
     )
     return parts.section(
         "Timeline", parts.legend(said), parts.legend(kinds), inside,
         parts.items([*left_out, *clocks]), identity="timeline-part",
     )  # fmt: skip
+
+
+def _go(diagnosis: Diagnosis) -> bool:
+    """Whether a finding has places to go to."""
+    return any(each.places for each in diagnosis.findings)
 
 
 def _subject(analyses: Sequence[Analysis]) -> str:

@@ -56,7 +56,7 @@ def findings(found: Sequence[Finding]) -> str:
 
 def _finding(finding: Finding, number: int) -> str:
     if finding.saves is None:
-        most, bar = "not to be bounded", ""
+        most, bar = "saving not known", ""
     else:
         share = min(1.0, finding.saves / finding.of) if finding.of else 0.0
         most = f"at most {figures.time(finding.saves)}, {figures.share(finding.saves, finding.of)}"
