@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cli_runs import assert_refused
 from kuroshio import Refusal, perf
-from kuroshio.perf.changes import changes
+from kuroshio.perf.changes import Amount, changes
 from kuroshio.perf.changes_text import text
 from kuroshio.perf.traces.trace import Device
 from perf_runs import run_perf
@@ -91,11 +92,24 @@ def test_kernels_of_one_short_name_are_told_apart():
         f"a_very_long_name_of_a_kernel_{'x' * 40}_forward": 30 * US,
         f"a_very_long_name_of_a_kernel_{'x' * 40}_backward": 40 * US,
     }
-    said = text(compared(document(loop(kernels)), document(loop(kernels))))
-    rows = re.findall(r"^(?:at::elem|a_very).*?(?=  )", said, re.MULTILINE)
-    assert len(set(rows)) == len(kernels)
-    assert any("AddFunctor" in row for row in rows)
-    assert any(row.endswith("_backward") for row in rows)
+    for width in (60, 80, 120):
+        said = text(compared(document(loop(kernels)), document(loop(kernels))), width)
+        table = said.partition("\n\nkernel ")[2].splitlines()[1:]
+        assert len({row.split()[0] for row in table}) == len(kernels)
+        assert all(len(row) <= width for row in table)
+    assert any("AddFunctor" in row for row in table)
+    assert any("_backward" in row for row in table)
+
+
+def test_counts_that_change_are_told_as_two():
+    found = compared(document(loop(BEFORE)), document(loop(BEFORE)))
+    kernels = (
+        Amount("gemm", 5.0, 9.0, (1.0, 2.5)), Amount("relu", 5.0, 5.0, (3.0, 3.0)),
+        Amount("norm", 5.0, None, (1200.0, None)),
+    )  # fmt: skip
+    said = text(replace(found, kernels=kernels))
+    for row in ("gemm .* 1 to 2.5", "relu .* same +3", "norm .* gone +1,200"):
+        assert re.search(f"^{row}$", said, re.MULTILINE)
 
 
 def test_findings_come_and_go():

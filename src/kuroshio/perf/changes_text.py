@@ -12,13 +12,13 @@ from .timeline.kernels import short
 
 _MOST = 12  # rows of a table
 _NAMED = 3  # parts that are named beforehand
-_NAME = 60
-_BESIDE, _DIFFERENCE = 30, 25  # characters of a name, and of what tells it from its like
+_WIDTH = 100  # of a file
+_LEAST, _NAME = 16, 60  # characters of a name in a table, whatever the width
 _KERNEL = "kernel"
 
 
-def text(changes: Changes) -> str:
-    """All of it."""
+def text(changes: Changes, width: int = _WIDTH) -> str:
+    """All of it; tables fit a terminal of that many columns if names can be clipped so far."""
     whose = "a step" if changes.per_step else "the whole"
     parts = [
         f"{printable(changes.names[0])} against {printable(changes.names[1])}; times of {whose}"
@@ -46,39 +46,36 @@ def text(changes: Changes) -> str:
         (_KERNEL, changes.kernels),
     ):
         if amounts:
-            parts.append(_table(title, amounts))
+            parts.append(_table(title, amounts, width))
     return "\n\n".join(parts)
 
 
-def _table(title: str, amounts: Sequence[Amount]) -> str:
+def _table(title: str, amounts: Sequence[Amount], width: int) -> str:
     often = any(each.calls != (None, None) for each in amounts)
-    lines = [
-        [
-            title,
-            "before",
-            "after",
-            "change",
-            "",
-            *(["count before", "count after"] if often else []),
-        ]
-    ]
+    lines = [["before", "after", "change", "", *(["how often"] if often else [])]]
     shown = amounts[:_MOST]
-    names = [each.name for each in shown]
-    for each, name in zip(shown, _told_apart(names) if title == _KERNEL else names, strict=True):
+    for each in shown:
         line = [
-            _clipped(printable(name), _NAME),
             *("" if ns is None else time(round(ns)) for ns in (each.before, each.after)),
             _more(each.difference),
             _how(each),
         ]
-        if often:
-            line += ["" if calls is None else f"{calls:,.4g}" for calls in each.calls]
-        lines.append(line)
-    said = columns(lines, left=1)
+        lines.append([*line, _often(each)] if often else line)
+    names = [printable(each.name) for each in shown]
+    if title == _KERNEL:
+        beside = max(map(len, columns([["", *line] for line in lines]).splitlines()))
+        names = _told_apart(names, min(_NAME, max(_LEAST, width - beside)))
+    said = columns([[name, *line] for name, line in zip([title, *names], lines, strict=True)], 1)
     if len(amounts) > _MOST:
         rest = _more(sum(each.difference for each in amounts[_MOST:]))
         said += f"\n{len(amounts) - _MOST} more, {rest or 'the same'}; all with --json"
     return said
+
+
+def _often(amount: Amount) -> str:
+    """A count that stays once, one that changes as two."""
+    counts = [f"{calls:,.4g}" for calls in amount.calls if calls is not None]
+    return " to ".join(dict.fromkeys(counts))
 
 
 def _steps(changes: Changes, medians: tuple[float, float]) -> str:
@@ -103,20 +100,21 @@ def _most(parts: Sequence[Amount]) -> list[str]:
     return [f"What changed the most of a step: {', '.join(said)}."] if said else []
 
 
-def _told_apart(names: Sequence[str]) -> list[str]:
-    """Short names of kernels; where two are the same, with that in which the whole ones differ."""
-    shorts = [short(name) for name in names]
+def _told_apart(names: Sequence[str], room: int) -> list[str]:
+    """Kernels in so many characters; those that would look alike, from where they differ."""
+    briefs = [short(name) for name in names]
+    shown = [_clipped(brief, room) for brief in briefs]
     found = []
-    for name, brief in zip(names, shorts, strict=True):
-        alike = [
-            other
-            for other, its in zip(names, shorts, strict=True)
-            if its == brief and other != name
-        ]
-        if alike:
-            same = max(_alike(name, other) for other in alike)
-            brief = f"{_clipped(brief, _BESIDE)} {_from_word(name, same)[:_DIFFERENCE]}..."
-        found.append(brief)
+    for name, brief, brought in zip(names, briefs, shown, strict=True):
+        twins = [at for at, other in enumerate(shown) if other == brought and names[at] != name]
+        if twins:
+            # Template arguments count only where nothing else differs.
+            wholes = any(briefs[at] == brief for at in twins)
+            mine, others = (name, names) if wholes else (brief, briefs)
+            same = max(_alike(mine, others[at]) for at in twins)
+            begin = brief[: room // 3]
+            brought = f"{begin}...{_from_word(mine, same)[: room - len(begin) - 3]}"
+        found.append(brought)
     return found
 
 
@@ -128,7 +126,7 @@ def _alike(one: str, other: str) -> int:
 
 def _from_word(name: str, at: int) -> str:
     """The rest of a name, from the beginning of the word in which it is."""
-    while at and (name[at - 1].isalnum() or name[at - 1] == "_"):
+    while at and name[at - 1].isalnum():
         at -= 1
     return name[at:]
 

@@ -38,4 +38,5 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(found.as_json(), indent=1))
         return
-    Output().print(text(found), soft_wrap=True)
+    output = Output()
+    output.print(text(found, output.width) if output.is_terminal else text(found), soft_wrap=True)
