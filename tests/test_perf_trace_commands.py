@@ -159,6 +159,16 @@ def test_no_more_is_said_of_few_steps_than_there_is(steps, words):
     assert words in timeline_text.text(analyse(made.trace()), 80)
 
 
+def test_the_longest_holes_fit_a_narrow_terminal():
+    made = Made()
+    made.launch("kernel", 0, 10 * US)
+    made.operator(f"DataLoader.{'x' * 60}", 50 * US, 3 * MS)
+    made.launch("kernel", 3 * MS, 10 * US)
+    table = timeline_text.text(analyse(made.trace()), 80).partition("longest holes")[2]
+    row = next(line for line in table.splitlines() if "xxx" in line)
+    assert 70 < len(row) <= 80
+
+
 def test_names_cannot_steer_a_terminal():
     made = Made()
     made.launch("kernel", 0, 10 * US)
@@ -259,6 +269,19 @@ def test_two_runs_are_no_ranks_of_one_job():
     traces = [Made().trace(rank=0, path=name) for name in ("a.json", "b.json")]
     with pytest.raises(Refusal, match="compare"):
         perf.diagnose(*traces)
+
+
+def test_traces_that_have_no_kernel_in_common_are_hardly_ranks():
+    def remarks(*names: str) -> str:
+        traces = []
+        for rank, name in enumerate(names):
+            made = Made()
+            made.launch(name, 0, 1 * MS)
+            traces.append(made.trace(rank=rank, path=f"{rank}.json"))
+        return " ".join(perf.diagnose(*traces).remarks)
+
+    assert "hardly ranks of one job" in remarks("gemm", "gemm", "fft")
+    assert "hardly" not in remarks("gemm", "gemm")
 
 
 def test_ceilings_without_counters(own, tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..messages import printable
-from .findings.figures import count, share, time
+from .findings.figures import clipped, count, share, time
 from .results import columns
 from .timeline.analysis import Analysis
 from .timeline.groups import communicating
@@ -20,7 +20,8 @@ from .traces.events import Kind
 
 _BAR = 24
 _LONGEST_HOLES = 5
-_NAME = 48  # characters of one in a table
+_LEAST_NAME, _NAME = 12, 48  # characters of one in a table
+_BESIDE_NAME = 53  # of a line of that table, its gaps among them
 _P90_FROM = 10  # of fewer durations the 90th percentile is the longest
 # What a column of a strip shows: the first kind that has the most of its time.
 _SIGNS = {"compute": "#", "communication": "~", "copies and sets": "=", "idle": "."}
@@ -38,7 +39,7 @@ def text(analysis: Analysis, width: int) -> str:
     if analysis.pipeline:
         parts.append(_pipeline(analysis.pipeline))
     if analysis.holes is not None and len(analysis.holes):
-        parts += _holes(analysis)
+        parts += _holes(analysis, width)
     for limit in analysis.limits:
         unseen = limit in analysis.trace.cannot_tell
         parts.append(f"{'The trace does not show' if unseen else 'Note'}: {printable(limit)}.")
@@ -175,7 +176,7 @@ def _pipeline(pipeline: Pipeline) -> str:
     return "\n".join(lines)
 
 
-def _holes(analysis: Analysis) -> list[str]:
+def _holes(analysis: Analysis, width: int) -> list[str]:
     holes = analysis.holes
     assert holes is not None
     idle = sum(work.idle for work in analysis.devices)
@@ -191,11 +192,12 @@ def _holes(analysis: Analysis) -> list[str]:
     # From the first event, as in a diagnosis and its page.
     begin = int(analysis.trace.events.start[0])
     longest = [["longest holes", "cause", "what went on", "at", "for"]]
+    name = min(_NAME, max(_LEAST_NAME, width - _BESIDE_NAME))
     for hole in holes.longest(_LONGEST_HOLES):
         who = printable(hole.who or "")
         longest.append(
             [f"device {hole.device}", str(hole.cause),
-             who if len(who) <= _NAME else f"{who[: _NAME - 3]}...",
+             clipped(who, name),
              time(hole.start - begin), time(hole.duration)]
         )  # fmt: skip
     zero = "Times at which something is count from the trace's first event."

@@ -122,9 +122,20 @@ def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ..
                 f"{whose}{figures.count(own.count, 'hole')}, {figures.time(own.time)} in all, may "
                 "be the tracer's own doing and count in no finding"
             )
+    if _strangers(analyses):
+        said.append(
+            "Traces without a kernel in common were given: these are hardly ranks of one job. Two "
+            "runs are compared by kuroshio perf compare"
+        )
     if ranks:
         said += ranks.limits
     return tuple(dict.fromkeys(said))
+
+
+def _strangers(analyses: Sequence[Analysis]) -> bool:
+    """Whether a trace shares no kernel with the first; of those that have kernels."""
+    named = [{kernel.name for kernel in each.kernels.kernels} for each in analyses if each.kernels]
+    return any(not names & named[0] for names in named[1:])
 
 
 def _begun(limit: str) -> str:
