@@ -20,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anyway", action="store_true", help="compare what is not alike, and say what differs"
     )
-    parser.add_argument("--json", action="store_true", help="print the differences as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="print the differences as JSON; times are ns"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_evidence(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="keep the diagnosis as JSON")
-    parser.add_argument("--json", action="store_true", help="print the diagnosis as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="print the diagnosis as JSON; times are ns"
+    )
 
 
 def add_evidence(parser: argparse.ArgumentParser) -> None:

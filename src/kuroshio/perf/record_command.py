@@ -53,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_evidence(parser)
     parser.add_argument(
         "--json", action="store_true",
-        help="print the diagnosis as JSON; what the program writes goes to standard error",
+        help="print the diagnosis as JSON (times are ns); what the program writes goes to "
+        "standard error",
     )  # fmt: skip
 
 

@@ -18,7 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "traces", nargs="+", metavar="TRACE", help="a profiler's file or folder; several: ranks"
     )
-    parser.add_argument("--json", action="store_true", help="print the analyses as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="print the analyses as JSON; times are ns"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
