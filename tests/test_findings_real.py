@@ -35,6 +35,9 @@ def test_workers0_is_starved_by_data_loading(diagnosed):
     assert first.of == 996_477 * US
     # Loading takes 352 ms of all steps; some of it before the first kernel, some while it works.
     assert 250_000 * US < first.saves < 352_000 * US
+    assert not any(
+        "happens once" in each for finding in diagnosis.findings for each in finding.verify
+    )
     late = next(each for each in diagnosis.findings if each.key == "host-late")
     by_cause = diagnosis.analyses[0].holes.by_cause[Cause.HOST].count
     left_out = by_cause - late.places_in_all
@@ -42,6 +45,12 @@ def test_workers0_is_starved_by_data_loading(diagnosed):
     assert diagnosis.sentence.startswith(
         "The device was busy for 61% of 996 ms. What matters most: "
     )
+
+
+def test_one_long_hole_is_asked_about_first(diagnosed):
+    """6.63 of 8.76 ms are one call of hipLaunchKernel."""
+    (late,) = diagnosed("mi250_toy_training").findings
+    assert late.verify[0].startswith("Whether the longest hole, 6.63 ms of it, happens once")
 
 
 @pytest.mark.parametrize(

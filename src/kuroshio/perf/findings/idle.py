@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..timeline.holes import Cause
 from . import figures
-from .finding import Finding
+from .finding import Finding, Place
 from .seen import Seen
 from .tiny import between_tiny
 
@@ -57,6 +59,7 @@ def host_late(seen: Seen) -> Finding | None:
     if not seen.worth(lost):
         return None
     others = len(caused) - len(holes)
+    places = seen.places(holes)
     who = seen.who(holes)
     launches = seen.analysis.launches
     late = launches.late_share if launches else None
@@ -70,6 +73,7 @@ def host_late(seen: Seen) -> Finding | None:
             f"at other things{_in(who)}{after}." + (f" {_beside_tiny(others)}" if others else "")
         ),
         verify=(
+            *_first_launch(places, lost),
             "What the host does in the longest holes: a profile of its threads",
             "Whether the holes are as long without the profiler, which slows the host most",
         ),
@@ -81,7 +85,7 @@ def host_late(seen: Seen) -> Finding | None:
         saves=lost,
         of=seen.span,
         how="the holes' time: what is saved if the host is always ahead of the device",
-        places=seen.places(holes),
+        places=places,
         places_in_all=len(holes),
         names=who,
         cannot_tell=("How much of the host's time is the profiler's own",),
@@ -142,6 +146,16 @@ def communication_holes(seen: Seen) -> Finding | None:
         places_in_all=len(holes),
         names=who,
         figures={"idle_ns": lost, "holes": len(holes)},
+    )
+
+
+def _first_launch(places: Sequence[Place], lost: int) -> tuple[str, ...]:
+    """A question where one hole is most of it: that is seldom what every step does."""
+    if not places or 2 * places[0].duration <= lost:
+        return ()
+    return (
+        f"Whether the longest hole, {figures.time(places[0].duration)} of it, happens once, as a "
+        "first launch that loads code does: record later steps (kuroshio perf record --skip)",
     )
 
 

@@ -11,7 +11,7 @@ from .finding import Finding
 from .seen import Seen
 
 _WHERE = ("Which line of the program asks for it: the operator's caller in the recording",)
-_OF_HOLES = "the time of the holes that it left: what is saved if the host does not wait there"
+_OF_HOLES = "the time of these holes: what is saved if the host does not wait there"
 
 
 def synchronisations(seen: Seen) -> Finding | None:
@@ -36,7 +36,7 @@ def read_backs(seen: Seen) -> Finding | None:
         How.READ_BACK,
         key="read-back",
         title="Scalars are read back from the device",
-        said="a scalar that is read back",
+        said="reading back a scalar",
         directions=(
             "Keep losses and counters on the device, and read them every so many steps",
             "Replace branches on values of the device by masks",
@@ -95,14 +95,14 @@ def _finding(
     calls = sum(each.count for each in groups)
     causes = tuple(dict.fromkeys(each.cause for each in groups)) or seen.who(holes)
     by = f" ({figures.listed([figures.named(each) for each in causes], 2)})" if causes else ""
-    times = f"; the host waits so {figures.count(calls, 'time')} in all" if calls else ""
+    times = f"; {figures.count(calls, 'such wait')} of the host in all" if calls else ""
     return Finding(
         key=key,
         title=title,
         summary=(
             f"The device idles for {figures.time(lost)}, {figures.share(lost, seen.span)} of "
-            f"{figures.time(seen.span)}, in {figures.count(len(holes), 'hole')} that {said} "
-            f"left{by}{times}."
+            f"{figures.time(seen.span)}, in {figures.count(len(holes), 'hole')} left by "
+            f"{said}{by}{times}."
         ),
         verify=_WHERE,
         directions=directions,
