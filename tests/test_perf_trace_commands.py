@@ -135,6 +135,15 @@ def test_times_far_from_zero_lose_no_digits():
     assert f"|{'#' * 10}{'.' * 20}{'#' * 10}|" in text
 
 
+def test_no_copies_are_not_said_to_be_none():
+    """They may not have been recorded."""
+    made = Made()
+    made.kernel("a", 0, 100 * US)
+    text = timeline_text.text(analyse(made.trace()), 80)
+    assert "busy for 100 us of 100 us (100%), 1 kernel\n" in text
+    assert "\n0 to 100 us: # compute" in text
+
+
 def test_a_healthy_trace_has_no_long_holes():
     text = timeline_text.text(analyse(healthy().trace()), 100)
     assert "busy for" in text

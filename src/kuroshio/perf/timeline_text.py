@@ -56,10 +56,17 @@ def _title(analysis: Analysis) -> str:
 
 
 def _device(analysis: Analysis, work: Work, width: int) -> str:
+    # None may be none that was recorded: what the trace does not show is said below.
+    there = [
+        count(number, *names)
+        for number, *names in (
+            (work.kernels, "kernel"), (work.copies, "copy", "copies"), (work.sets, "set")
+        )
+        if number
+    ]  # fmt: skip
+    busy = f"{time(work.busy)} of {time(work.span)} ({share(work.busy, work.span)})"
     lines = [
-        f"Device {work.device}: busy for {time(work.busy)} of {time(work.span)} "
-        f"({share(work.busy, work.span)}), {count(work.kernels, 'kernel')}, "
-        f"{count(work.copies, 'copy', 'copies')}, {count(work.sets, 'set')}",
+        ", ".join([f"Device {work.device}: busy for {busy}", *there]),
         _strip(analysis, work, max(20, min(width, 100) - 2)),
         _bars(
             [
@@ -98,7 +105,7 @@ def _strip(analysis: Analysis, work: Work, width: int) -> str:
     drawn = "".join(list(_SIGNS.values())[each] for each in most)
     key = ", ".join(f"{sign} {name}" for name, sign in _SIGNS.items())
     begins = work.start - int(events.start[0])
-    return f"|{drawn}|\n{time(begins)} to {time(begins + work.span)}: {key}"
+    return f"|{drawn}|\n{time(begins) if begins else 0} to {time(begins + work.span)}: {key}"
 
 
 def _covered(intervals: Intervals, start: int, edges: np.ndarray) -> np.ndarray:
