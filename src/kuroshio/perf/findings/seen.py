@@ -9,7 +9,8 @@ import numpy as np
 
 from ..roofline import Judgement
 from ..timeline.analysis import Analysis
-from ..timeline.holes import CAUSES, Cause
+from ..timeline.groups import alike, during
+from ..timeline.holes import CAUSES, Cause, Gaps
 from ..timeline.intervals import Intervals
 from ..timeline.kernels import Kernel
 from ..traces.events import Kind
@@ -53,13 +54,25 @@ class Seen:
     def idle(self, holes: np.ndarray) -> int:
         """ns in these holes of the device that has most: devices idle at once, not in turn."""
         table = self.analysis.holes
-        if table is None or not len(holes):
+        if table is None:
             return 0
-        length = (table.gaps.end - table.gaps.start)[holes]
-        _, device = np.unique(table.gaps.device[holes], return_inverse=True)
-        total = np.zeros(device.max() + 1, np.int64)
-        np.add.at(total, device, length)
-        return int(total.max())
+        return most_of_device(table.gaps[holes])
+
+    def saved(self, rows: np.ndarray, time: np.ndarray) -> int:
+        """ns that these events, each its `time` shorter, could save: of the device that has most.
+
+        Devices work at once, and so do streams: no more than the time at which any of them runs.
+        """
+        events = self.analysis.trace.events
+        each = np.zeros(len(events), np.float64)
+        each[rows] = time
+        return max(
+            (
+                min(int(each[mine].sum()), during(events, mine).total)
+                for mine in alike(events.device, rows)
+            ),
+            default=0,
+        )
 
     def stretches(self, moments: Intervals, what: str) -> tuple[Place, ...]:
         """The longest of these."""
@@ -109,3 +122,13 @@ class Seen:
         np.add.at(total, table.who[told], (table.gaps.end - table.gaps.start)[told])
         order = np.argsort(-total, kind="stable")[:_NAMES]
         return tuple(table.names[at] for at in order.tolist() if total[at])
+
+
+def most_of_device(gaps: Gaps) -> int:
+    """ns in these, of the device that has most."""
+    if not len(gaps):
+        return 0
+    _, device = np.unique(gaps.device, return_inverse=True)
+    total = np.zeros(device.max() + 1, np.int64)
+    np.add.at(total, device, gaps.end - gaps.start)
+    return int(total.max())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..timeline.causes import gaps_of
 from ..timeline.holes import Cause
 from . import figures
 from .finding import Finding
-from .seen import Seen
+from .seen import Seen, most_of_device
 
 # Half of all runs: then launching, not computing, is what most launches are for.
 _MANY = 0.5
@@ -34,9 +35,10 @@ def tiny_kernels(seen: Seen) -> Finding | None:
     if kernels is None or table is None or kernels.tiny_runs < _MANY * kernels.runs:
         return None
     holes = between_tiny(seen)
-    # Holes below the threshold are not told apart by device; of several their time is in parts.
-    brief = table.brief.time // max(1, len(seen.analysis.devices))
-    lost = seen.idle(holes) + brief
+    gaps = gaps_of(seen.analysis.trace.events)
+    counted = gaps.end - gaps.start <= table.threshold
+    counted[np.flatnonzero(~counted)[holes]] = True
+    lost = most_of_device(gaps[counted])
     if not seen.worth(lost):
         return None
     below = figures.time(kernels.tiny_below)
