@@ -16,7 +16,7 @@ from kuroshio.perf.findings.finding import MOST_PLACES, Finding
 from kuroshio.perf.findings.seen import WORTH
 from kuroshio.perf.report.diagnosis import Diagnosis, diagnose
 from kuroshio.perf.roofline import Judgement, Point
-from kuroshio.perf.traces.events import joined
+from kuroshio.perf.traces.events import Direction, joined
 from kuroshio.perf.traces.trace import Trace
 from traces_made import MS, US, Made, healthy
 
@@ -120,6 +120,31 @@ def test_holes_of_devices_that_idle_at_once_are_not_added():
     found = diagnose([made.trace()]).findings
     assert [each.key for each in found] == ["tiny-kernels"]
     assert found[0].saves == 99 * 9 * US
+
+
+@pytest.mark.parametrize("key", ["communication", "exposed-copies"])
+def test_what_another_device_computes_hides_nothing(key):
+    """Two devices in turn: one computes while the other communicates, or copies."""
+    made = Made()
+    for number in range(20):
+        for device in (0, 1):
+            made.kernel("gemm", (2 * number + device) * MS, 1 * MS, device=device)
+            at = (2 * number + 1 - device) * MS
+            if key == "communication":
+                made.kernel("ncclDevKernel_AllReduce", at, 1 * MS, device=device, stream=9)
+            else:
+                made.copy(Direction.TO_DEVICE, 0, 1 * MS, device=device, stream=9, begins=at)
+    found = diagnose([made.trace()]).findings
+    assert [each.key for each in found] == [key]
+    assert found[0].saves == 20 * MS
+    assert found[0].summary.startswith("On device 0: ")
+
+
+def test_copies_without_any_computation_are_the_work_itself():
+    made = Made()
+    for number in range(20):
+        made.copy(Direction.TO_DEVICE, 0, 1 * MS, begins=number * MS)
+    assert keys(diagnose([made.trace()])) == []
 
 
 def test_a_hot_kernel_on_streams_at_once_saves_no_more_than_there_is():

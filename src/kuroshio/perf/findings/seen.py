@@ -9,11 +9,11 @@ import numpy as np
 
 from ..roofline import Judgement
 from ..timeline.analysis import Analysis
-from ..timeline.groups import alike, during
+from ..timeline.groups import alike, computing, during
 from ..timeline.holes import CAUSES, Cause, Gaps
 from ..timeline.intervals import Intervals
 from ..timeline.kernels import Kernel
-from ..traces.events import Kind
+from ..traces.events import ABSENT, Kind
 from .finding import MOST_PLACES, Place
 
 # A change that saves less of the whole is not worth one: removing all of it would make the program
@@ -22,6 +22,29 @@ from .finding import MOST_PLACES, Place
 WORTH = 0.05
 _NO_ROWS = np.empty(0, np.int64)
 _NAMES = 5
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """Of one device: when it was at some work, and when no computation of its own covered that.
+
+    whose  of several devices which one, as a sentence begins; nothing of one
+    """
+
+    whose: str
+    when: Intervals
+    bare: Intervals
+    compute: Intervals
+
+    @property
+    def covered(self) -> int:
+        """ns"""
+        return self.when.total - self.bare.total
+
+    @property
+    def room(self) -> int:
+        """ns of it that computation which covers none yet could cover."""
+        return min(self.bare.total, self.compute.total - self.covered)
 
 
 @dataclass(frozen=True)
@@ -73,6 +96,27 @@ class Seen:
             ),
             default=0,
         )
+
+    def exposed(self, chosen: np.ndarray) -> Exposed | None:
+        """Of these events, a mask, on the device where most is exposed; None without computation.
+
+        What another device computes hides nothing. Where it is not told whose the events are, or
+        theirs computes nothing, any computation may be theirs.
+        """
+        events = self.analysis.trace.events
+        computes = np.flatnonzero(computing(events))
+        if not len(computes) or not chosen.any():
+            return None
+        of_device = {int(events.device[rows[0]]): rows for rows in alike(events.device, computes)}
+        several = len(self.analysis.devices) > 1
+        found = []
+        for rows in alike(events.device, np.flatnonzero(chosen)):
+            device = int(events.device[rows[0]])
+            mine = computes if device == ABSENT else of_device.get(device, computes)
+            when, compute = during(events, rows), during(events, mine)
+            whose = f"On device {device}: " if several and device != ABSENT else ""
+            found.append(Exposed(whose, when, when - compute, compute))
+        return max(found, key=lambda each: each.bare.total)
 
     def stretches(self, moments: Intervals, what: str) -> tuple[Place, ...]:
         """The longest of these."""
