@@ -14,6 +14,7 @@ from .events import ABSENT, Column, Events, joined
 _APART = 60 * 10**9  # ns without any process that one run may have
 _LARGEST_NS = 1 << 62  # 146 years
 LONGEST_NS = 366 * 86_400 * 10**9  # of an event
+_LARGEST_NUMBER = 1 << 40  # of a correlation; sums of as many as there are processes fit
 MOST_EVENTS = 30_000_000  # that a table is made of: some 10 GB
 
 
@@ -52,7 +53,10 @@ def together(processes: Iterable[Events]) -> Events:
     for events in processes:
         there = events.correlation != ABSENT
         if there.any():
-            moved = np.where(there, events.correlation + first, ABSENT)
+            numbers = events.correlation
+            if numbers.max() > _LARGEST_NUMBER:
+                numbers = np.unique(numbers, return_inverse=True)[1]
+            moved = np.where(there, numbers + first, ABSENT)
             first = int(moved.max()) + 1
             events = replace(events, correlation=moved)
         parts.append(events)
