@@ -122,6 +122,26 @@ def test_holes_of_devices_that_idle_at_once_are_not_added():
     assert found[0].saves == 99 * 9 * US
 
 
+@pytest.mark.parametrize(("number", "key"), [(9, "host-late"), (10, "tiny-kernels")])
+def test_a_few_tiny_kernels_are_not_many(number, key):
+    made = Made()
+    for at in range(number):
+        made.launch("tiny", at * 40 * US, 2 * US)
+    assert keys(diagnose([made.trace()])) == [key]
+
+
+@pytest.mark.parametrize("later", [20 * US, 100 * US])
+def test_kernels_beside_which_others_run_do_not_waste_the_device(later):
+    """Each of few blocks, and a wide one that begins before it has ended, or after."""
+    made = Made()
+    for number in range(20):
+        at = (1 + number) * 200 * US
+        made.kernel("narrow", at, 100 * US, grid=(4, 1, 1), block=(256, 1, 1))
+        made.kernel("wide", at + later, 200 * US - later, grid=(400, 1, 1), stream=9)
+    found = keys(diagnose([made.trace(devices=H100)]))
+    assert found == (["few-blocks"] if later == 100 * US else [])
+
+
 @pytest.mark.parametrize("key", ["communication", "exposed-copies"])
 def test_what_another_device_computes_hides_nothing(key):
     """Two devices in turn: one computes while the other communicates, or copies."""
