@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnosis_cases import CASES, THREADS, data_loading, jitter
+from diagnosis_cases import CASES, H100, THREADS, data_loading, jitter
 from kuroshio.perf.findings import rules
 from kuroshio.perf.findings.finding import MOST_PLACES, Finding
 from kuroshio.perf.findings.seen import WORTH
 from kuroshio.perf.report.diagnosis import Diagnosis, diagnose
 from kuroshio.perf.roofline import Judgement, Point
+from kuroshio.perf.traces.events import Direction, joined
+from kuroshio.perf.traces.trace import Trace
 from traces_made import MS, US, Made, healthy
 
 ALL = [*CASES.items(), *THREADS.items()]
@@ -84,6 +86,97 @@ def test_savings_are_those_of_the_case():
     # Four slow steps of 100 to 190 us; their medians are those of the rest.
     assert jittery.saves == 4 * sum((100 + 10 * number) * US for number in range(10))
     assert jittery.figures["p90_to_median"] == pytest.approx(2.0)
+
+
+def on_several(trace: Trace, devices: int) -> Trace:
+    """The same work on each of so many devices, at the same time."""
+    events = trace.events
+    copies = [
+        replace(events, device=np.where(events.on_device, number, -1).astype(np.int32))
+        for number in range(devices)
+    ]
+    parts = [copies[0], *(each[each.on_device] for each in copies[1:])]
+    told = {number: replace(trace.devices[0], number=number) for number in range(devices)}
+    return replace(trace, events=joined(parts).in_order(), devices=told)
+
+
+@pytest.mark.parametrize("key", ["few-blocks", "jitter", "tiny-kernels"])
+def test_devices_that_work_at_once_save_their_time_once(key):
+    trace = CASES[key](True)
+    trace = replace(trace, devices=trace.devices or H100)
+    one, four = (
+        next(each for each in diagnose([each]).findings if each.key == key)
+        for each in (trace, on_several(trace, 4))
+    )
+    assert (four.saves, four.of) == (one.saves, one.of)
+
+
+def test_holes_of_devices_that_idle_at_once_are_not_added():
+    """One device has holes that are asked about, the others shorter ones."""
+    made = Made()
+    for device, idle in enumerate((9 * US, 4 * US, 4 * US, 4 * US)):
+        for number in range(1000 * US // (idle + 1 * US)):
+            made.kernel("tiny", number * (idle + 1 * US), 1 * US, device=device)
+    found = diagnose([made.trace()]).findings
+    assert [each.key for each in found] == ["tiny-kernels"]
+    assert found[0].saves == 99 * 9 * US
+
+
+@pytest.mark.parametrize(("number", "key"), [(9, "host-late"), (10, "tiny-kernels")])
+def test_a_few_tiny_kernels_are_not_many(number, key):
+    made = Made()
+    for at in range(number):
+        made.launch("tiny", at * 40 * US, 2 * US)
+    assert keys(diagnose([made.trace()])) == [key]
+
+
+@pytest.mark.parametrize("later", [20 * US, 100 * US])
+def test_kernels_beside_which_others_run_do_not_waste_the_device(later):
+    """Each of few blocks, and a wide one that begins before it has ended, or after."""
+    made = Made()
+    for number in range(20):
+        at = (1 + number) * 200 * US
+        made.kernel("narrow", at, 100 * US, grid=(4, 1, 1), block=(256, 1, 1))
+        made.kernel("wide", at + later, 200 * US - later, grid=(400, 1, 1), stream=9)
+    found = keys(diagnose([made.trace(devices=H100)]))
+    assert found == (["few-blocks"] if later == 100 * US else [])
+
+
+@pytest.mark.parametrize("key", ["communication", "exposed-copies"])
+def test_what_another_device_computes_hides_nothing(key):
+    """Two devices in turn: one computes while the other communicates, or copies."""
+    made = Made()
+    for number in range(20):
+        for device in (0, 1):
+            made.kernel("gemm", (2 * number + device) * MS, 1 * MS, device=device)
+            at = (2 * number + 1 - device) * MS
+            if key == "communication":
+                made.kernel("ncclDevKernel_AllReduce", at, 1 * MS, device=device, stream=9)
+            else:
+                made.copy(Direction.TO_DEVICE, 0, 1 * MS, device=device, stream=9, begins=at)
+    found = diagnose([made.trace()]).findings
+    assert [each.key for each in found] == [key]
+    assert found[0].saves == 20 * MS
+    assert found[0].summary.startswith("On device 0: ")
+
+
+def test_copies_without_any_computation_are_the_work_itself():
+    made = Made()
+    for number in range(20):
+        made.copy(Direction.TO_DEVICE, 0, 1 * MS, begins=number * MS)
+    assert keys(diagnose([made.trace()])) == []
+
+
+def test_a_hot_kernel_on_streams_at_once_saves_no_more_than_there_is():
+    made = Made()
+    for stream in range(4):
+        for number in range(10):
+            made.kernel("gemm", (1 + number) * MS, 900 * US, stream=stream)
+    named = judged("neither", 0.1, None)
+    named = replace(named, point=replace(named.point, name="gemm"))
+    found = next(e for e in diagnose([made.trace()], [named]).findings if e.key == "hot-neither")
+    assert found.of < 4 * 9000 * US * 0.9
+    assert found.saves == 9000 * US
 
 
 def test_the_most_to_save_comes_first():

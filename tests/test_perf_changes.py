@@ -232,5 +232,13 @@ def test_files_that_are_no_diagnoses(tmp_path, content, words):
     assert_refused(run_perf("compare", bad, good), words)
 
 
+@pytest.mark.parametrize("name", [None, 5, ["gemm"]])
+def test_a_kernel_without_a_name_is_damage(tmp_path, name):
+    good = kept(tmp_path, "good.json", document(loop(BEFORE)))
+    damaged = document(loop(BEFORE))
+    damaged["traces"][0]["kernels"]["kernels"][0]["name"] = name
+    assert_refused(run_perf("compare", good, kept(tmp_path, "bad.json", damaged)), "is damaged")
+
+
 def test_a_file_that_is_not_there(tmp_path):
     assert_refused(run_perf("compare", tmp_path / "a.json", tmp_path / "b.json"), "a.json")

@@ -89,6 +89,15 @@ def test_hipprof_s_files_beside_the_program_are_brought(place):
     assert left_over(place / "traces") == ["report.html", "result_18861_copy.json"]
 
 
+def test_what_the_program_itself_writes_stays_where_it_is(place):
+    fake_profilers.install(place.parent / "bin", "hipprof")
+    writes = "import json; json.dump({'loss': 0.5}, open('result_1.json', 'w'))"
+    program = ("--", sys.executable, "-c", writes)
+    done = record("-o", "traces", *program, env={"FAKE_HIPPROF": "beside"})
+    assert done.status == 0, done
+    assert left_over(place) == ["result_1.json", "traces"]
+
+
 @pytest.mark.parametrize("name", ["nsys", "rocprofv3"])
 def test_the_status_is_the_program_s(place, name):
     fake_profilers.install(place.parent / "bin", name)

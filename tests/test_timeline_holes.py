@@ -332,3 +332,14 @@ def test_what_is_short_against_the_hole_is_not_its_cause():
     made.copy(Direction.BETWEEN_DEVICES, 10 * US, 200 * US, device=1, begins=middle)
     hole, _ = only_hole(made)
     assert (hole.cause, hole.who) == (Cause.HOST, None)
+
+
+@pytest.mark.parametrize(
+    ("after", "cause"), [(80 * US, Cause.SYNCHRONISATION), (150 * US, Cause.HOST)]
+)
+def test_what_comes_long_after_a_synchronisation_is_not_its_doing(after, cause):
+    made = Made()
+    made.launch("first", 0, 100 * US)
+    until = made.wait("cudaDeviceSynchronize", 50 * US)
+    made.launch("second", until + after, 100 * US)
+    assert only_hole(made)[0].cause == cause

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuroshio.perf.timeline.kernels import TINY, short
+from kuroshio.perf.timeline.kernels import TINY, kernels_of, short
+from kuroshio.perf.timeline.launches import link
 from kuroshio.perf.timeline.spread import spread
+from kuroshio.perf.traces.events import Events, Kind
 from timelines import analysed
 from traces_made import US, Made
 
@@ -45,6 +47,37 @@ def test_kernels_by_name_the_most_time_first():
     assert (add.times.least, add.times.median, add.times.p90) == (10 * US, 10 * US, 20 * US)
     assert add.jitter == 2.0
     assert add.registers is add.grid is add.block is add.shared is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 30), st.sampled_from([-1, 1, 2])),
+        min_size=1,
+        max_size=60,
+    )
+)
+def test_each_name_is_told_as_alone(runs):
+    events = Events.of(
+        [f"k{number}" for number in range(4)],
+        kind=[Kind.KERNEL] * len(runs),
+        name=[name for name, _, _ in runs],
+        start=[1000 * at for at in range(len(runs))],
+        end=[1000 * at + length for at, (_, length, _) in enumerate(runs)],
+        registers=[told for *_, told in runs],
+        grid=[(told, 1, 1) for *_, told in runs],
+    )
+    table = kernels_of(events, link(events))
+    assert sum(kernel.times.count for kernel in table.kernels) == len(runs)
+    for kernel in table.kernels:
+        mine = [(length, told) for name, length, told in runs if f"k{name}" == kernel.name]
+        assert kernel.times == spread(np.array([length for length, _ in mine]))
+        told = {each for _, each in mine}
+        alike = told.pop() if len(told) == 1 else -1
+        assert kernel.registers == (alike if alike > 0 else None)
+        assert kernel.grid == ((alike, 1, 1) if alike > 0 else None)
+        lengths = sorted(length for length, _ in mine)
+        at = [int(events.duration[row]) for row in kernel.rows]
+        assert at == [lengths[0], lengths[(len(mine) - 1) // 2], lengths[-1]]
 
 
 def test_jitter_needs_runs():

@@ -157,3 +157,14 @@ def test_whole_microseconds_are_no_disagreement():
         made.launch("k", at * MS, 10 * US, begins=at * MS - 1 * US)
     launches = analysed(made).launches
     assert (launches.early, launches.delays.least) == (0, 0)
+
+
+@pytest.mark.parametrize("early", [1, 2])
+def test_clocks_disagree_where_more_than_one_in_a_hundred_is_early(early):
+    made = Made()
+    for number in range(100):
+        at = (1 + number) * MS
+        made.launch("k", at, 100 * US, begins=at - 50 * US if number < early else at + 5 * US)
+    launches = analysed(made).launches
+    assert (launches.early, launches.skew) == (early, 50 * US)
+    assert launches.clocks_disagree == (early > 1)

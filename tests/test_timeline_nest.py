@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kuroshio.perf.timeline import nest as nests
 from kuroshio.perf.timeline.nest import Nest
 from kuroshio.perf.traces.events import Events, Kind
 
@@ -37,6 +38,31 @@ def test_a_parent_is_the_nearest_before_that_ends_no_earlier(rows):
             if events.thread[other] == events.thread[row] and events.end[other] >= events.end[row]
         ]
         assert found[row] == (before[-1] if before else -1)
+
+
+@given(ROWS)
+def test_both_ways_to_parents_agree(rows):
+    events = table(rows)
+    order = np.lexsort((-events.end, events.start, events.thread))
+    thread, ends = events.thread[order], events.end[order]
+    assert nests._parents_in_turn(thread, ends).tolist() == nests._parents(thread, ends).tolist()
+
+
+def test_what_is_nested_very_deep_is_passed_over_once(monkeypatch):
+    """Each of many calls ends before the operators around it do: a round for each, at once."""
+    rows = [(number, 4000 - 2 * number, 1) for number in range(1000)]
+    rows += [(2990 + number, 1, 1) for number in range(1000)]
+    events = table(rows)
+    passed = []
+    in_turn = nests._parents_in_turn
+    monkeypatch.setattr(
+        nests, "_parents_in_turn", lambda *given: passed.append(1) or in_turn(*given)
+    )
+    found = Nest(events).parents(np.arange(len(events)))
+    assert passed == [1]
+    last = int(found[-1])
+    assert events.end[last] >= events.end[-1]
+    assert events.start[last] <= events.start[-1]
 
 
 @st.composite

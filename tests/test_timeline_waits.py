@@ -164,3 +164,10 @@ def test_without_calls_nothing_is_said_of_waits():
     made = Made()
     made.kernel("k", 0, 1 * MS)
     assert analysed(made).waits is None
+
+
+@pytest.mark.parametrize(("lasts", "waits"), [(2 * US, 0), (3 * US, 1)])
+def test_a_call_that_is_over_at_once_may_outlast_its_copy_by_chance(lasts, waits):
+    made = Made(launching=lasts)
+    made.copy(Direction.TO_DEVICE, 10 * US, 1 * US, begins=10 * US + 500)
+    assert len(analysed(made).waits.waits) == waits

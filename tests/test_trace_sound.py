@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuroshio.perf.traces.events import ABSENT, Events
+from kuroshio.perf.traces.events import ABSENT, Events, Kind
 from kuroshio.perf.traces.sound import as_texts, fitting, named, sound, together
 
 
@@ -20,13 +20,15 @@ def test_events_without_sound_times_go_and_the_rest_is_in_order():
     assert sound(found)[1] == ()
 
 
-_CORRELATIONS = st.lists(st.integers(0, 5) | st.just(ABSENT), min_size=1, max_size=6)
+_CORRELATIONS = st.lists(
+    st.integers(0, 5) | st.sampled_from([ABSENT, 2**63 - 1, 2**62]), min_size=1, max_size=6
+)
 
 
 @given(st.lists(_CORRELATIONS, min_size=1, max_size=4))
 def test_correlations_of_processes_never_meet(processes):
     parts = [
-        Events.of(["k"], name=[0] * len(each), start=each, end=each, correlation=each)
+        Events.of(["k"], name=[0] * len(each), start=[0] * len(each), correlation=each)
         for each in processes
     ]
     found = together(parts).correlation.tolist()
@@ -48,3 +50,20 @@ def test_names_and_texts_by_number():
     column = as_texts(np.array([40, ABSENT, 3]))
     assert column.codes[1] == ABSENT
     assert [column.values[code] for code in column.codes[[0, 2]]] == ["40", "3"]
+
+
+def test_times_of_no_clock_are_left_out():
+    """Differences and sums of what stays fit into 64 bits."""
+    year, most, least = 366 * 86_400 * 10**9, 2**63 - 1, -(2**63)
+    kept = [(10, 20), (10, 10 + year), (2**62 - 30, 2**62 - 20), (-(2**62) + 1, -(2**62) + 9)]
+    out = [(least, most), (most, most), (least, least + 5), (-5, most), (10, 11 + year)]
+    starts, ends = zip(*kept, *out, strict=True)
+    events = Events.of(
+        ("k",), kind=[Kind.KERNEL] * len(starts), name=[0] * len(starts), start=starts, end=ends
+    )
+    found, notes = sound(events)
+    assert sorted(zip(found.start.tolist(), found.end.tolist(), strict=True)) == sorted(kept)
+    assert notes == (
+        "Of 5 events the times cannot be: a century from the clock's beginning, or longer than a "
+        "year; they are left out",
+    )

@@ -237,6 +237,8 @@ def _summed(
     found: dict[str, tuple[float, float | None]] = {}
     for trace in traces:
         for name, took, calls in of(trace):
+            if not isinstance(name, str):
+                raise TypeError(f"{name!r} is no name")
             before, often = found.get(name, (0.0, None))
             more = None if calls is None else (often or 0.0) + calls / by
             found[name] = before + took / by, more

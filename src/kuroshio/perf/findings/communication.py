@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..timeline.groups import communicating, computing, during
+from ..timeline.groups import communicating
 from ..timeline.ranks import Ranks
 from . import figures
 from .finding import Finding, Place
@@ -19,24 +19,22 @@ _IMBALANCE = 0.10
 
 def exposed_communication(seen: Seen) -> Finding | None:
     """Communication that no computation covers."""
-    work = seen.analysis.work
-    if work is None or not work.communication:
+    events = seen.analysis.trace.events
+    found = seen.exposed(communicating(events))
+    if found is None:
         return None
-    exposed = work.communication - work.communication_covered
+    whole, exposed = found.when.total, found.bare.total
     if exposed <= _HEAVY * seen.span:
         return None
-    room = min(exposed, work.compute - work.communication_covered)
     kernels = seen.analysis.kernels
     names = [each for each in kernels.kernels if each.communication] if kernels else []
-    events = seen.analysis.trace.events
-    bare = during(events, communicating(events)) - during(events, computing(events))
     return Finding(
         key="communication",
         title="Communication is not hidden behind computation",
         summary=(
-            f"Communication takes {figures.time(work.communication)}, "
-            f"{figures.share(work.communication, seen.span)} of {figures.time(seen.span)}; "
-            f"computation covers {figures.share(work.communication_covered, work.communication)} "
+            f"{found.whose}Communication takes {figures.time(whole)}, "
+            f"{figures.share(whole, seen.span)} of {figures.time(seen.span)}; "
+            f"computation covers {figures.share(found.covered, whole)} "
             f"of it, and {figures.time(exposed)} are exposed."
         ),
         verify=(
@@ -52,17 +50,17 @@ def exposed_communication(seen: Seen) -> Finding | None:
         of=seen.span,
         how=(
             "all of it that is exposed; computation that covers none yet could hide "
-            f"{figures.time(room)} of it"
+            f"{figures.time(found.room)} of it"
         ),
-        places=seen.stretches(bare, "communication alone"),
-        places_in_all=len(bare),
+        places=seen.stretches(found.bare, "communication alone"),
+        places_in_all=len(found.bare),
         names=tuple(dict.fromkeys(each.short for each in names))[:5],
         cannot_tell=(
             "How much of it is waiting for other ranks: a communication kernel runs while it waits",
         ),
         figures={
-            "communication_ns": work.communication,
-            "covered_ns": work.communication_covered,
+            "communication_ns": whole,
+            "covered_ns": found.covered,
             "exposed_ns": exposed,
         },
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..timeline.groups import computing, during
 from ..traces.events import Direction, Kind
 from . import figures
 from .finding import Finding
@@ -16,16 +15,14 @@ _EXPOSED = 0.10
 def exposed_copies(seen: Seen) -> Finding | None:
     """Copies that no kernel covers although there are kernels that could."""
     work, events = seen.analysis.work, seen.analysis.trace.events
-    if work is None or not work.copies:
-        return None
     # Copies within a device are as much its work as kernels are.
     copies = events.of_kind(Kind.COPY) & (events.direction != Direction.ON_DEVICE)
-    copying, compute = during(events, copies), during(events, computing(events))
-    bare = copying - compute
-    exposed = bare.total
+    found = seen.exposed(copies)
+    if work is None or found is None:
+        return None
+    copying, bare, exposed = found.when, found.bare, found.bare.total
     if exposed <= _EXPOSED * seen.span:
         return None
-    room = min(exposed, compute.total - (copying.total - exposed))
     ways = [
         f"{figures.time(each.time)} {each.direction}"
         for each in sorted(work.by_direction, key=lambda each: -each.time)
@@ -35,8 +32,9 @@ def exposed_copies(seen: Seen) -> Finding | None:
         key="exposed-copies",
         title="Copies are not hidden behind computation",
         summary=(
-            f"Copies take {figures.time(copying.total)}, and for {figures.time(exposed)} of it, "
-            f"{figures.share(exposed, seen.span)} of {figures.time(seen.span)}, nothing is "
+            f"{found.whose}Copies take {figures.time(copying.total)}, and for "
+            f"{figures.time(exposed)} of it, {figures.share(exposed, seen.span)} of "
+            f"{figures.time(seen.span)}, nothing is "
             f"computed{f' (in all {figures.listed(ways)})' if ways else ''}."
         ),
         verify=(
@@ -51,7 +49,7 @@ def exposed_copies(seen: Seen) -> Finding | None:
         of=seen.span,
         how=(
             "all copies that are exposed; computation that covers none yet could hide "
-            f"{figures.time(room)} of them"
+            f"{figures.time(found.room)} of them"
         ),
         places=seen.stretches(bare, "a copy alone"),
         places_in_all=len(bare),

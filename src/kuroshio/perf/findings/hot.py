@@ -68,12 +68,12 @@ def hot_kernel(seen: Seen) -> Finding | None:
 def _finding(seen: Seen, kernel: Kernel, judged: Judgement) -> Finding | None:
     assert judged.of_roof is not None
     needed = min(1.0, judged.of_roof) / max(1.0, judged.ratio or 1.0)
-    saves = round(kernel.times.total * (1 - needed))
+    rows = seen.named(kernel)
+    saves = seen.saved(rows, seen.analysis.trace.events.duration[rows] * (1 - needed))
     if not seen.worth(saves):
         return None
     key, title, verify, directions = _WAYS.get(judged.kind, _NEITHER)
     moved = f", and moves {judged.ratio:.2f} times the bytes that it needs" if judged.ratio else ""
-    rows = seen.named(kernel)
     return Finding(
         key=key,
         title=title,

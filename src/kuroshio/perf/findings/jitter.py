@@ -26,9 +26,10 @@ def jitter(seen: Seen) -> Finding | None:
         return None
     if len(steps.steps) < _FEWEST_STEPS:
         return None
-    saves, worst = 0, 0.0
+    worst = 0.0
     names: list[str] = []
     slow: list[np.ndarray] = []
+    above: list[tuple[np.ndarray, np.ndarray]] = []
     said: list[str] = []
     for kernel in kernels.kernels:
         if kernel.share < _SHARE or kernel.communication:
@@ -36,11 +37,14 @@ def jitter(seen: Seen) -> Finding | None:
         found = _excess(seen, kernel, len(steps.steps))
         if found is not None:
             excess, p90, rows = found
-            saves += excess
+            above.append(excess)
             names.append(kernel.short)
             worst = max(worst, p90)
             slow.append(rows)
             said += [f"slow run of {kernel.short}"] * len(rows)
+    if not above:
+        return None
+    saves = seen.saved(*map(np.concatenate, zip(*above, strict=True)))
     if not seen.worth(saves):
         return None
     return Finding(
@@ -73,8 +77,10 @@ def jitter(seen: Seen) -> Finding | None:
     )
 
 
-def _excess(seen: Seen, kernel: Kernel, steps: int) -> tuple[int, float, np.ndarray] | None:
-    """ns above the medians, p90 of the ratio to them, and the events that are far above.
+def _excess(
+    seen: Seen, kernel: Kernel, steps: int
+) -> tuple[tuple[np.ndarray, np.ndarray], float, np.ndarray] | None:
+    """Runs with their ns above the medians, p90 of the ratio to them, and runs that are far above.
 
     None where the runs cannot be told to be the same in every step, or do not jitter.
     """
@@ -92,4 +98,5 @@ def _excess(seen: Seen, kernel: Kernel, steps: int) -> tuple[int, float, np.ndar
     p90 = float(np.percentile(ratio, 90, method="higher"))
     if p90 < _JITTERY:
         return None
-    return int(np.maximum(times - median, 0.0).sum()), p90, table[ratio >= _JITTERY]
+    excess = np.maximum(times - median, 0.0)
+    return (table.ravel(), excess.ravel()), p90, table[ratio >= _JITTERY]

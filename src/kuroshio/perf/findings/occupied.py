@@ -32,7 +32,7 @@ def few_blocks(seen: Seen) -> Finding | None:
     few = blocks < processors
     rows, blocks, processors = rows[few], blocks[few], processors[few]
     duration = events.duration[rows]
-    saves = int((duration * (1 - blocks / processors)).sum())
+    saves = seen.saved(rows, duration * (1 - blocks / processors))
     if not seen.worth(saves):
         return None
     total = np.zeros(len(events.names), np.int64)

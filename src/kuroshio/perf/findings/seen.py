@@ -9,10 +9,11 @@ import numpy as np
 
 from ..roofline import Judgement
 from ..timeline.analysis import Analysis
-from ..timeline.holes import CAUSES, Cause
+from ..timeline.groups import alike, computing, during
+from ..timeline.holes import CAUSES, Cause, Gaps
 from ..timeline.intervals import Intervals
 from ..timeline.kernels import Kernel
-from ..traces.events import Kind
+from ..traces.events import ABSENT, Kind
 from .finding import MOST_PLACES, Place
 
 # A change that saves less of the whole is not worth one: removing all of it would make the program
@@ -21,6 +22,29 @@ from .finding import MOST_PLACES, Place
 WORTH = 0.05
 _NO_ROWS = np.empty(0, np.int64)
 _NAMES = 5
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """Of one device: when it was at some work, and when no computation of its own covered that.
+
+    whose  of several devices which one, as a sentence begins; nothing of one
+    """
+
+    whose: str
+    when: Intervals
+    bare: Intervals
+    compute: Intervals
+
+    @property
+    def covered(self) -> int:
+        """ns"""
+        return self.when.total - self.bare.total
+
+    @property
+    def room(self) -> int:
+        """ns of it that computation which covers none yet could cover."""
+        return min(self.bare.total, self.compute.total - self.covered)
 
 
 @dataclass(frozen=True)
@@ -53,13 +77,46 @@ class Seen:
     def idle(self, holes: np.ndarray) -> int:
         """ns in these holes of the device that has most: devices idle at once, not in turn."""
         table = self.analysis.holes
-        if table is None or not len(holes):
+        if table is None:
             return 0
-        length = (table.gaps.end - table.gaps.start)[holes]
-        _, device = np.unique(table.gaps.device[holes], return_inverse=True)
-        total = np.zeros(device.max() + 1, np.int64)
-        np.add.at(total, device, length)
-        return int(total.max())
+        return most_of_device(table.gaps[holes])
+
+    def saved(self, rows: np.ndarray, time: np.ndarray) -> int:
+        """ns that these events, each its `time` shorter, could save: of the device that has most.
+
+        Devices work at once, and so do streams: no more than the time at which any of them runs.
+        """
+        events = self.analysis.trace.events
+        each = np.zeros(len(events), np.float64)
+        each[rows] = time
+        return max(
+            (
+                min(int(each[mine].sum()), during(events, mine).total)
+                for mine in alike(events.device, rows)
+            ),
+            default=0,
+        )
+
+    def exposed(self, chosen: np.ndarray) -> Exposed | None:
+        """Of these events, a mask, on the device where most is exposed; None without computation.
+
+        What another device computes hides nothing. Where it is not told whose the events are, or
+        theirs computes nothing, any computation may be theirs.
+        """
+        events = self.analysis.trace.events
+        computes = np.flatnonzero(computing(events))
+        if not len(computes) or not chosen.any():
+            return None
+        of_device = {int(events.device[rows[0]]): rows for rows in alike(events.device, computes)}
+        several = len(self.analysis.devices) > 1
+        found = []
+        for rows in alike(events.device, np.flatnonzero(chosen)):
+            device = int(events.device[rows[0]])
+            mine = computes if device == ABSENT else of_device.get(device, computes)
+            when, compute = during(events, rows), during(events, mine)
+            whose = f"On device {device}: " if several and device != ABSENT else ""
+            found.append(Exposed(whose, when, when - compute, compute))
+        return max(found, key=lambda each: each.bare.total)
 
     def stretches(self, moments: Intervals, what: str) -> tuple[Place, ...]:
         """The longest of these."""
@@ -109,3 +166,13 @@ class Seen:
         np.add.at(total, table.who[told], (table.gaps.end - table.gaps.start)[told])
         order = np.argsort(-total, kind="stable")[:_NAMES]
         return tuple(table.names[at] for at in order.tolist() if total[at])
+
+
+def most_of_device(gaps: Gaps) -> int:
+    """ns in these, of the device that has most."""
+    if not len(gaps):
+        return 0
+    _, device = np.unique(gaps.device, return_inverse=True)
+    total = np.zeros(device.max() + 1, np.int64)
+    np.add.at(total, device, gaps.end - gaps.start)
+    return int(total.max())

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..timeline.causes import gaps_of
 from ..timeline.holes import Cause
+from ..timeline.kernels import Kernels
 from . import figures
 from .finding import Finding
-from .seen import Seen
+from .seen import Seen, most_of_device
 
 # Half of all runs: then launching, not computing, is what most launches are for.
 _MANY = 0.5
+# Fewer in all are not many, whatever their share: what each of them does is looked at instead.
+_FEWEST = 10
 # A hole of a launch, not of something else: launches take 5 to 10 us on the host, and one that is
 # asked for through a framework's Python several times that.
 _LAUNCH_HOLE = 50_000  # ns
+
+
+def _are_many(kernels: Kernels) -> bool:
+    return kernels.tiny_runs >= max(_FEWEST, _MANY * kernels.runs)
 
 
 def between_tiny(seen: Seen) -> np.ndarray:
     """Numbers of the holes that a launch explains, before a tiny kernel where many are tiny."""
     kernels, table = seen.analysis.kernels, seen.analysis.holes
     candidates = seen.caused(Cause.HOST, Cause.UNKNOWN)
-    if kernels is None or table is None or kernels.tiny_runs < _MANY * kernels.runs:
+    if kernels is None or table is None or not _are_many(kernels):
         return candidates[:0]
     events = seen.analysis.trace.events
     length = (table.gaps.end - table.gaps.start)[candidates]
@@ -31,12 +39,13 @@ def between_tiny(seen: Seen) -> np.ndarray:
 def tiny_kernels(seen: Seen) -> Finding | None:
     """Launches cost more than what they launch."""
     kernels, table = seen.analysis.kernels, seen.analysis.holes
-    if kernels is None or table is None or kernels.tiny_runs < _MANY * kernels.runs:
+    if kernels is None or table is None or not _are_many(kernels):
         return None
     holes = between_tiny(seen)
-    # Holes below the threshold are not told apart by device; of several their time is in parts.
-    brief = table.brief.time // max(1, len(seen.analysis.devices))
-    lost = seen.idle(holes) + brief
+    gaps = gaps_of(seen.analysis.trace.events)
+    counted = gaps.end - gaps.start <= table.threshold
+    counted[np.flatnonzero(~counted)[holes]] = True
+    lost = most_of_device(gaps[counted])
     if not seen.worth(lost):
         return None
     below = figures.time(kernels.tiny_below)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..timeline.analysis import Analysis
-from ..timeline.groups import communicating, reading
+from ..timeline.groups import alike, by_device, communicating, reading
 from ..timeline.holes import CAUSES
 from ..timeline.stages import Role
 from ..timeline.steps import Source
@@ -109,10 +109,14 @@ def _steps(analysis: Analysis) -> Iterator[Lane]:
 
 def _devices(analysis: Analysis, colour: np.ndarray) -> Iterator[Lane]:
     events, holes = analysis.trace.events, analysis.holes
-    for number in np.unique(events.device[events.on_device]).tolist():
+    of_device: dict[int, np.ndarray] = {}
+    if holes is not None:
+        of = holes.gaps.device
+        of_device = {int(of[mine[0]]): mine for mine in alike(of, np.arange(len(of)))}
+    for number, work in by_device(events):
         told = analysis.trace.devices.get(number)
         said = f"device {number}" if number >= 0 else "device"
-        if holes is not None and (mine := holes.gaps.device == number).any():
+        if holes is not None and (mine := of_device.get(number)) is not None:
             pairs = np.stack([holes.cause[mine], holes.who[mine]]).astype(np.int64)
             told_apart, at = np.unique(pairs, axis=1, return_inverse=True)
             names = [
@@ -124,9 +128,8 @@ def _devices(analysis: Analysis, colour: np.ndarray) -> Iterator[Lane]:
             gaps = holes.gaps[mine]
             shown = row(gaps.start, gaps.end, at.reshape(-1), reason[holes.cause[mine]])
             yield Lane(label, (shown,), names, number)
-        mine = events.on_device & (events.device == number)
-        for stream in _busiest(events.stream[mine], _MOST_STREAMS):
-            rows = np.flatnonzero(mine & (events.stream == stream))
+        for stream in _busiest(events.stream[work], _MOST_STREAMS):
+            rows = work[events.stream[work] == stream]
             label = f"{said}, stream {stream}" if stream >= 0 else said
             yield Lane(label, (_row(events, rows, colour),), events.names, number)
 

@@ -11,6 +11,7 @@ from .groups import (
     PROFILER_STEP,
     TRACING,
     alike,
+    by_device,
     calls,
     communicating,
     devices,
@@ -35,8 +36,7 @@ _ROUNDING = 1000  # ns, of files in whole microseconds
 def gaps_of(events: Events) -> Gaps:
     """All moments of a device's span at which it has no work."""
     parts: list[tuple[np.ndarray, ...]] = []
-    for device in devices(events):
-        rows = np.flatnonzero(events.on_device & (events.device == device))
+    for device, rows in by_device(events):
         starts, ends = events.start[rows], events.end[rows]
         until = np.maximum.accumulate(ends)
         # Which ended last so far: where the maximum grew, that one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -92,6 +93,12 @@ def devices(events: Events) -> list[int]:
     # Neighbours are mostly of one device: sorting them all would take a tenth of a second.
     differs = np.append(True, number[1:] != number[:-1])[: len(number)]
     return np.unique(number[differs]).tolist()
+
+
+def by_device(events: Events) -> Iterator[tuple[int, np.ndarray]]:
+    """Each device that worked, ABSENT for one that is not told, and the rows of its work."""
+    for rows in alike(events.device, np.flatnonzero(events.on_device)):
+        yield int(events.device[rows[0]]), rows
 
 
 def alike(values: np.ndarray, rows: np.ndarray) -> list[np.ndarray]:

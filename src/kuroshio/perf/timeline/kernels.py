@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..traces.events import ABSENT, Events, Kind
 from .groups import communicating
 from .launches import Links, distinct_rows
-from .spread import Spread, spread
+from .spread import Spread, spreads_of
 
 # To launch one costs the host about 5 us, and a device some more to begin: less than twice that
 # is hardly worth a launch.
@@ -69,12 +71,8 @@ def kernels_of(events: Events, links: Links) -> Kernels | None:
     length = events.duration
     rows = rows[np.lexsort((length[rows], events.name[rows]))]
     total = int(length[rows].sum())
-    cuts = np.flatnonzero(np.diff(events.name[rows])) + 1
     sends = communicating(events)
-    kernels = [
-        _kernel(events, mine, length[mine], total, bool(sends[mine[0]]))
-        for mine in np.split(rows, cuts)
-    ]
+    kernels = list(_by_name(events, rows, length[rows], total, sends[rows]))
     tiny = rows[(length[rows] < TINY) & ~sends[rows]]
     calls = distinct_rows(links.call_of[tiny], len(events))
     return Kernels(
@@ -88,49 +86,57 @@ def kernels_of(events: Events, links: Links) -> Kernels | None:
     )
 
 
-def _kernel(
-    events: Events, rows: np.ndarray, lengths: np.ndarray, total: int, communication: bool
-) -> Kernel:
-    name = events.named(int(rows[0]))
-    times = spread(lengths)
-    assert times is not None
-    tells = len(rows) >= _FEWEST and times.median > 0
-    return Kernel(
-        name=name,
-        short=short(name),
-        communication=communication,
-        times=times,
-        share=times.total / total if total else 0.0,
-        jitter=times.p90 / times.median if tells else None,
-        registers=_alike(events.registers[rows]),
-        grid=_triple(events.grid[rows]),
-        block=_triple(events.block[rows]),
-        shared=_alike(events.shared[rows]),
-        rows=(int(rows[0]), int(rows[(len(rows) - 1) // 2]), int(rows[-1])),
-    )
+def _by_name(
+    events: Events, rows: np.ndarray, lengths: np.ndarray, total: int, sends: np.ndarray
+) -> Iterator[Kernel]:
+    """Of rows in order of name and length. All names at once: there may be as many as runs."""
+    first = np.flatnonzero(np.append(True, np.diff(events.name[rows]) != 0))
+    counts = np.diff(np.append(first, len(rows)))
+    spreads = spreads_of(lengths, first)
+    middle, last = rows[first + (counts - 1) // 2], rows[first + counts - 1]
+    alike = [
+        _alike(column[rows], first, counts)
+        for column in (events.registers, events.grid, events.block, events.shared)
+    ]
+    columns = (rows[first], middle, last, sends[first])
+    for row, half, end, communication, times, registers, grid, block, shared in zip(
+        *(column.tolist() for column in columns), spreads, *alike, strict=True
+    ):
+        name = events.named(row)
+        tells = times.count >= _FEWEST and times.median > 0
+        yield Kernel(
+            name=name,
+            short=short(name),
+            communication=communication,
+            times=times,
+            share=times.total / total if total else 0.0,
+            jitter=times.p90 / times.median if tells else None,
+            registers=registers,
+            grid=tuple(grid) if grid else None,
+            block=tuple(block) if block else None,
+            shared=shared,
+            rows=(row, half, end),
+        )
 
 
-def _alike(values: np.ndarray) -> int | None:
-    first = int(values[0])
-    return first if first != ABSENT and (values == first).all() else None
-
-
-def _triple(values: np.ndarray) -> tuple[int, ...] | None:
-    alike = (values == values[0]).all() and (values[0] != ABSENT).all()
-    return tuple(values[0].tolist()) if alike else None
+def _alike(values: np.ndarray, first: np.ndarray, counts: np.ndarray) -> list[Any]:
+    """Of each group of rows the value that all have; None where they differ or it is not told."""
+    values = values.reshape(len(values), -1)
+    heads = values[first]
+    same = (values == np.repeat(heads, counts, axis=0)).all(axis=1)
+    told = np.logical_and.reduceat(same, first) & (heads != ABSENT).all(axis=1)
+    wanted = heads[:, 0] if heads.shape[1] == 1 else heads
+    return [value if there else None for value, there in zip(wanted.tolist(), told, strict=True)]
 
 
 def short(name: str) -> str:
     """Without arguments, template arguments and what it returns: at::native::copy_kernel."""
     depth, kept = 0, []
-    for letter in _without_arrows(name):
-        if letter in "<(":
-            depth += 1
-        elif letter in ">)":
-            depth -= 1
-        elif depth <= 0:
-            kept.append(letter)
-        depth = max(depth, 0)
+    for number, part in enumerate(re.split(r"([<(>)])", _without_arrows(name))):
+        if number % 2:  # every second one is a bracket
+            depth = max(depth + (1 if part in "<(" else -1), 0)
+        elif not depth:
+            kept.append(part)
     words = re.sub(r"::(?=::)", "", "".join(kept)).removesuffix(" const").split()
     return words[-1].strip(":") if words and words[-1].strip(":") else name
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..traces.events import Events, Kind
-from .groups import LAUNCH, calls, devices
+from .groups import LAUNCH, by_device, calls
 from .spread import Spread, spread
 
 # Files that keep whole microseconds, and two clocks that a profiler fits to each other, may put
@@ -114,7 +114,7 @@ def launches_of(events: Events, links: Links) -> Launches | None:
     launching = distinct_rows(links.call_of[kernels], len(events))
     first = links.work_of[launching]
     delays = None if disagree else _delays(events.start[first] - events.start[launching])
-    late, following = (0, 0) if disagree else _late(events, links, work)
+    late, following = (0, 0) if disagree else _late(events, links)
     return Launches(
         work=len(work),
         linked=len(linked),
@@ -148,11 +148,10 @@ def _delays(delays: np.ndarray) -> Spread | None:
     return spread(np.maximum(delays[delays >= -_ROUNDING], 0))
 
 
-def _late(events: Events, links: Links, work: np.ndarray) -> tuple[int, int]:
+def _late(events: Events, links: Links) -> tuple[int, int]:
     """Kernels launched after all earlier work of their device had ended, and of how many."""
     late = following = 0
-    for device in devices(events):
-        mine = work[events.device[work] == device]
+    for _, mine in by_device(events):
         ended = np.maximum.accumulate(events.end[mine])[:-1]
         mine = mine[1:]
         asked = (links.call_of[mine] >= 0) & (events.kind[mine] == Kind.KERNEL)

@@ -12,6 +12,7 @@ from .groups import alike, on_host
 _DEEPEST = (
     1000  # events around one: a program's calls are not nested deeper, a hostile file's may be
 )
+_ROUNDS = 100  # in which the parents of what programs do are found
 
 
 class Nest:
@@ -84,15 +85,33 @@ def _parents(thread: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """The nearest before each that is of its thread and ends no earlier, or -1.
 
     All are sought at once: who did not find one at its candidate goes on to that one's own
-    candidate, for what lies between ends before that one and so before the seeker, too.
+    candidate, for what lies between ends before that one and so before the seeker, too. Where
+    that takes many rounds, as of events nested very deep, one pass over all ends it.
     """
     above = np.arange(-1, len(ends) - 1)
     seeking = np.arange(len(ends))
-    while len(seeking):
+    for _ in range(_ROUNDS):
         at = above[seeking]
         other = (at >= 0) & (thread[at] != thread[seeking])
         above[seeking[other]] = -1
         on = (at >= 0) & ~other & (ends[at] < ends[seeking])
         seeking, at = seeking[on], at[on]
         above[seeking] = above[at]
-    return above
+        if not len(seeking):
+            return above
+    return _parents_in_turn(thread, ends)
+
+
+def _parents_in_turn(thread: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The same, one event after the other: its time does not depend on how they are nested."""
+    above: list[int] = []
+    around: list[tuple[int, int]] = []  # those that may enclose what comes: end and number
+    before = -1
+    for number, (lane, end) in enumerate(zip(thread.tolist(), ends.tolist(), strict=True)):
+        if lane != before:
+            around, before = [], lane
+        while around and around[-1][0] < end:
+            around.pop()
+        above.append(around[-1][1] if around else -1)
+        around.append((end, number))
+    return np.array(above, np.int64)

@@ -21,15 +21,20 @@ class Spread:
 
 def spread(durations: np.ndarray) -> Spread | None:
     """None of none."""
-    count = len(durations)
-    if not count:
+    if not len(durations):
         return None
-    ordered = np.sort(durations)
-    return Spread(
-        count,
-        int(ordered.sum()),
-        int(ordered[0]),
-        int(ordered[(count - 1) // 2]),
-        int(ordered[-(-9 * count // 10) - 1]),
-        int(ordered[-1]),
+    return spreads_of(np.sort(durations), np.zeros(1, np.int64))[0]
+
+
+def spreads_of(ordered: np.ndarray, first: np.ndarray) -> list[Spread]:
+    """Of groups, which begin at `first`; within each, durations are in order."""
+    counts = np.diff(np.append(first, len(ordered)))
+    columns = (
+        counts,
+        np.add.reduceat(ordered, first),
+        ordered[first],
+        ordered[first + (counts - 1) // 2],
+        ordered[first - (-9 * counts // 10) - 1],
+        ordered[first + counts - 1],
     )
+    return [Spread(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..traces.events import ABSENT, Direction, Events, Kind
-from .groups import communicating, computing, devices, during
+from .groups import by_device as rows_by_device
+from .groups import communicating, computing, during
 
 _WORDS = {
     Direction.TO_DEVICE: "to device", Direction.TO_HOST: "to host",
@@ -65,10 +66,7 @@ def work_of(events: Events) -> Work | None:
 
 def by_device(events: Events) -> tuple[Work, ...]:
     """Of each device, by number; work whose device is not told counts as of one, ABSENT."""
-    return tuple(
-        _work(events[events.on_device & (events.device == number)], number)
-        for number in devices(events)
-    )
+    return tuple(_work(events[rows], number) for number, rows in rows_by_device(events))
 
 
 def _work(events: Events, device: int | None) -> Work:

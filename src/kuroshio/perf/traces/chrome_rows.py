@@ -17,7 +17,7 @@ from . import chrome_kinds
 from .chrome_columns import Arguments, Names, Texts, Triples, whole, wholes
 from .decimals import nanoseconds
 from .events import ABSENT, Column, Events, Kind
-from .sound import MOST_EVENTS, fitting
+from .sound import LONGEST_NS, MOST_EVENTS, fitting
 
 if TYPE_CHECKING:
     from .chrome import Event
@@ -39,7 +39,6 @@ _NOTHING = msgspec.Raw()
 _NARROW = ("device", "shared", "registers")  # int32
 
 _FLOW = "DataFlow"  # arrows from a call to what it began, where nothing else links them
-_LONGEST_NS = 366 * 86_400 * 10**9  # of an event
 # Phases that are counted apart, or have no length and are not missed.
 _POINTLESS = frozenset([*"XiIsftMC", None])
 _LONGEST_CATEGORY = 80  # characters
@@ -184,7 +183,7 @@ class Rows:
         self._forms += forms
         start, timed = nanoseconds([event.ts for event in events])
         length, long = nanoseconds([event.dur for event in events])
-        timed &= long & (length <= _LONGEST_NS)
+        timed &= long & (length <= LONGEST_NS)
         drawn = np.where(timed, start, ABSENT)
         end = np.where(timed, start + length, ABSENT)
         begin_ns, end_ns = group.add_arguments(

@@ -12,6 +12,9 @@ from ...errors import Refusal
 from .events import ABSENT, Column, Events, joined
 
 _APART = 60 * 10**9  # ns without any process that one run may have
+_LARGEST_NS = 1 << 62  # 146 years
+LONGEST_NS = 366 * 86_400 * 10**9  # of an event
+_LARGEST_NUMBER = 1 << 40  # of a correlation; sums of as many as there are processes fit
 MOST_EVENTS = 30_000_000  # that a table is made of: some 10 GB
 
 
@@ -21,14 +24,27 @@ def sound(events: Events) -> tuple[Events, tuple[str, ...]]:
     timeless = (events.start == ABSENT) | (events.end == ABSENT)
     timeless |= (events.start == 0) & (events.end == 0)
     backwards = ~timeless & (events.end < events.start)
+    beyond = ~timeless & ~backwards & _beyond(events.start, events.end)
     notes = []
+    if number := int(beyond.sum()):
+        notes.append(
+            f"Of {number:,} events the times cannot be: a century from the clock's beginning, or "
+            "longer than a year; they are left out"
+        )
     if number := int(backwards.sum()):
         notes.append(f"Of {number:,} events the end is before the start; they are left out")
     if number := int(timeless.sum()):
         notes.append(f"Of {number:,} events the times were not recorded; they are left out")
     if notes:
-        events = events[~(backwards | timeless)]
+        events = events[~(backwards | timeless | beyond)]
     return events.in_order(), tuple(notes)
+
+
+def _beyond(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Which are of no clock: sums and differences of the others do not overflow."""
+    far = (start <= -_LARGEST_NS) | (end >= _LARGEST_NS)
+    # The length is not asked of those that are far: it would overflow.
+    return far | (np.where(far, 0, end) - np.where(far, 0, start) > LONGEST_NS)
 
 
 def together(processes: Iterable[Events]) -> Events:
@@ -37,7 +53,10 @@ def together(processes: Iterable[Events]) -> Events:
     for events in processes:
         there = events.correlation != ABSENT
         if there.any():
-            moved = np.where(there, events.correlation + first, ABSENT)
+            numbers = events.correlation
+            if numbers.max() > _LARGEST_NUMBER:
+                numbers = np.unique(numbers, return_inverse=True)[1]
+            moved = np.where(there, numbers + first, ABSENT)
             first = int(moved.max()) + 1
             events = replace(events, correlation=moved)
         parts.append(events)
