@@ -146,9 +146,9 @@ def test_arrays_are_gone_before_others_are_made(inputs) -> None:
     assert alive == [0, 1] * 4
 
 
-@pytest.mark.parametrize(("spread", "more"), [(0.05, True), (0.0, False)])
+@pytest.mark.parametrize(("spread", "more"), [(0.1, True), (0.0, False)])
 def test_rounds_that_differ_are_followed_by_more(spread, more) -> None:
-    """Eight leave an interval of 15 % and more, in which a variant 10 % slower is not seen."""
+    """Eight leave an interval of 30 % and more, in which a variant 10 % slower is not seen."""
     rng, made = np.random.default_rng(), []
 
     def maker(name: str, share: float):
@@ -159,7 +159,8 @@ def test_rounds_that_differ_are_followed_by_more(spread, more) -> None:
 
         return make
 
-    effort = Effort(least=16, seconds=1.5, warm_up_s=0)
+    # By samples and not by seconds, of which a busy machine may need any number.
+    effort = Effort(least=16, most=100, seconds=600, warm_up_s=0)
     _, found = in_turn(maker("a", 1.0), maker("b", 1.1), effort)
     assert len(made) > 16 if more else len(made) == 16
     assert len(made) % 4 == 0
