@@ -257,3 +257,34 @@ def test_synth_stops_too(place):
     wait_for(lambda: len(left_over(place)) > 5, process)
     assert_stopped(stop(process, signal.SIGINT), signal.SIGINT)
     assert not [name for name in left_over(place) if name.endswith(".part")]
+
+
+# A module of such a name holds the main thread for half a second, as Numba's import does.
+LOSING = """
+import sys, time, types
+from kuroshio.interrupt import Stopped, stopping_on_signals
+numba = types.ModuleType("numba")
+exec("def hold(end, clock):\\n    while clock() < end: pass", numba.__dict__)
+try:
+    with stopping_on_signals():
+        print("now", flush=True)
+        numba.hold(time.monotonic() + 0.5, time.monotonic)
+        print("went on", flush=True)
+        time.sleep(0.5)
+        print("was not heard", flush=True)
+except Stopped as stopped:
+    sys.exit(stopped.status)
+"""
+
+
+@pytest.mark.parametrize("number", list(STATUS))
+def test_a_signal_that_would_be_lost_comes_again(number):
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOSING], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"now\n"
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == STATUS[number]
+    assert out == b"went on\n"
+    assert err == b""

@@ -3,8 +3,8 @@
 A signal raises `Stopped` in the main thread: outputs under way are removed, threads and worker
 processes end. A thread in a long call (the compiler, a slow disk) cannot be told to, so a watcher
 ends the process when PATIENCE_S have passed, after removing what is unfinished. Where an exception
-would be lost, nothing is raised and the watcher ends the process: in LLVM's callbacks, which would
-go on with half a function, and while Python clears an object away.
+would be lost, nothing is raised: in LLVM's callbacks, which would go on with half a function, and
+while Python clears an object away. The watcher then sends the signal again until it is heard.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 from .messages import complain
 
 PATIENCE_S = 1.3
+_AGAIN_S = 0.02
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _LOSING_MODULES = ("numba", "llvmlite", "weakref")
 FAREWELL = "Stopped. Nothing half-written was left behind."
@@ -44,17 +46,22 @@ def stopping_on_signals() -> Iterator[None]:
     before = {n: h for n in caught if (h := signal.getsignal(n)) not in (signal.SIG_IGN, None)}
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    over, stopped = threading.Event(), threading.Event()
-    watcher = threading.Thread(target=_watch, args=(reading, over), daemon=True)
+    over, stopped, sending = threading.Event(), threading.Event(), threading.Lock()
+
+    def again(number: int) -> None:
+        with sending:
+            if not over.is_set() and not stopped.is_set():
+                signal.raise_signal(number)
+
+    watcher = threading.Thread(target=_watch, args=(reading, over, again), daemon=True)
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if stopped.is_set():
-            return  # it came at the same time as the first
+        if stopped.is_set() or _would_be_lost(frame):
+            return  # it came at the same time as the first; or it comes again
         stopped.set()
         for each in before:
             signal.signal(each, signal.SIG_IGN)
-        if not _would_be_lost(frame):
-            raise Stopped(number)
+        raise Stopped(number)
 
     for number in before:
         signal.signal(number, stop)
@@ -64,7 +71,8 @@ def stopping_on_signals() -> Iterator[None]:
         yield
     finally:
         signal.set_wakeup_fd(heard_before)  # before the watcher closes the end that it reads
-        over.set()
+        with sending:  # what is sent again meets no handler but ours
+            over.set()
         for number, handler in before.items():
             if not stopped.is_set():
                 signal.signal(number, handler)
@@ -81,10 +89,13 @@ def _would_be_lost(frame: FrameType | None) -> bool:
     return False
 
 
-def _watch(reading: int, over: threading.Event) -> None:
+def _watch(reading: int, over: threading.Event, again: Callable[[int], None]) -> None:
     """Wait for a signal's number; the main thread may be unable to hear of it in time."""
     heard = os.read(reading, 1)
-    if not heard or over.wait(PATIENCE_S):
+    end = time.monotonic() + PATIENCE_S
+    while heard and not over.wait(_AGAIN_S) and time.monotonic() < end:
+        again(heard[0])
+    if not heard or over.is_set():
         os.close(reading)  # not sooner: Python would complain of the next signal, which it writes
         return
     writing = sys.modules.get("kuroshio.archive.part")
