@@ -118,8 +118,8 @@ def test_files_of_every_layout(gpu, folders, layout):
 def test_plain_floats_become_keys_on_the_device(gpu, tmp_path, dtype):
     """Of either sign, subnormal, zeros of both signs, infinite; missing by NaN and by a value.
 
-    Half the cells are land on all but one day that no sample looks at; of some others all results are
-    subnormal.
+    Half the cells are land on all but one day that no sample looks at; of some others all results
+    are subnormal.
     """
     random = np.random.default_rng()
     fill = random.choice([0.0, -0.0, 7.25, np.nan])
