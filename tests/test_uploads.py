@@ -1,4 +1,4 @@
-"""A copy and its two events in one call of compiled code: what a driver is asked, in which order."""
+"""A copy and its two events in one call of compiled code: what a driver is asked for, in order."""
 
 from __future__ import annotations
 
