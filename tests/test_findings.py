@@ -329,6 +329,25 @@ def test_a_pipeline_shows_the_moments_in_which_the_device_waits():
         assert not ((kernels.start < place.end) & (kernels.end > place.start)).any()
 
 
+def test_a_link_says_what_it_carries():
+    """One that carries far less than it can is not what there is too little of."""
+    made = Made()
+    for at in range(0, 20, 2):
+        made.stage("read", at * MS, (at + 1) * MS)
+        made.copy(Direction.TO_DEVICE, at * MS, 1 * MS, begins=at * MS, bytes=2_500_000)
+        made.kernel("windows", (at + 1) * MS, 1 * MS)
+    assert " Copies carry 2.5 GB/s." in diagnose([made.trace()]).findings[0].summary
+
+
+def test_what_threads_could_save_counts_that_others_wait_for_it():
+    made = Made()
+    made.stage("read", 0, 8 * MS, thread=1)
+    made.stage("read", 0, 6 * MS, thread=2)
+    made.stage("compute", 8 * MS, 10 * MS, thread=1)
+    found = diagnose([made.trace()]).findings[0]
+    assert (found.key, found.saves) == ("pipeline-reading", 9 * MS)
+
+
 def test_waiting_is_shown_where_nobody_works():
     made = Made()
     for thread in (1, 2):

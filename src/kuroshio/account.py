@@ -20,7 +20,7 @@ from .recorder import Recorder
 
 STAGES = {
     "index": "find and describe files",
-    "start": "make ready: libraries, device, memory",
+    "start": "make ready",
     "compile": "compile kernels (first run only)",
     "read": "read bytes",
     "inflate": "inflate",
@@ -56,7 +56,7 @@ _BOUND_BY = {
     "compress": "compressing the output",
     "write": "writing the output",
     "wait": "waiting: threads had nothing to do (little work, slow disk, few pieces at a time)",
-    "start": "making libraries, the device and memory ready, which takes as long in a longer run",
+    "start": "making ready (libraries, memory), which takes as long in a longer run",
     "compile": "compiling, which the next run will not repeat",
 }
 
