@@ -130,8 +130,8 @@ def test_other_traces_have_no_pipeline():
 
 
 SPANS = st.lists(
-    st.tuples(st.sampled_from(["read", "decode", "compute", "compile", "start", "x"]), st.integers(0, 9),
-              st.integers(1, 9)), min_size=1, max_size=8,
+    st.tuples(st.sampled_from(["read", "decode", "compute", "compile", "start", "x"]),
+              st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=8,
 )  # fmt: skip
 
 
