@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,19 @@ def test_a_cut_or_changed_gz_is_refused(tmp_path, shared):
     changed = bytearray(whole)
     changed[-6] ^= 255  # the checksum
     assert "damaged" in refused(saved(tmp_path, bytes(changed)))
+
+
+@pytest.mark.parametrize("more", [b"junk", b"\0\0{}", b"\x1f-", json.dumps([KERNEL]).encode()])
+@pytest.mark.parametrize("boundary", [0, 3])
+def test_what_comes_after_gzips_end_is_told(tmp_path, monkeypatch, more, boundary):
+    """Also where the file is read in pieces that end within it."""
+    whole = gzip.compress(json.dumps([KERNEL]).encode())
+    monkeypatch.setattr(source, "_PACKED_PIECE", len(whole) + boundary)
+    path = saved(tmp_path, whole + more, "a trace.json.gz")
+    said = refused(path)
+    assert "after the end of gzip's data" in said
+    subprocess.run(["/bin/sh", "-c", said.rpartition(": ")[2]], stderr=subprocess.DEVNULL)
+    assert len(read(tmp_path / "a trace.json").events) == 1
 
 
 def test_gzip_is_told_by_content_and_may_be_of_several_parts(tmp_path):
