@@ -217,6 +217,14 @@ def test_columns_are_not_endless(tmp_path):
     assert any("more kinds of arguments" in each for each in trace.cannot_tell)
 
 
+@pytest.mark.parametrize("key", ['"', "\\", "a\nb", "\0", "k" * 300])
+def test_arguments_whose_names_cannot_be_kept_are_left_out_and_said(tmp_path, key):
+    trace = read(saved(tmp_path, [changed(args={key: 1, "device": 0, "plain": "yes"})]))
+    assert trace.events.device.tolist() == [0]
+    assert set(trace.events.others) == {"plain"}
+    assert any("none of them a quote" in each for each in trace.cannot_tell)
+
+
 def test_copies_and_sets_that_are_kernels(tmp_path):
     """As ROCm draws them from 7.1 on."""
     names = ("__amd_rocclr_copyBuffer", "__amd_rocclr_fillBufferAligned.kd", "add")

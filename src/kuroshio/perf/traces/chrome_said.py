@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import chrome_kinds
-from .chrome_columns import LONGEST_NAME, MOST_COLUMNS, MOST_VALUES
+from .chrome_columns import LONGEST_NAME, LONGEST_VALUE, MOST_COLUMNS, MOST_VALUES
 from .chrome_pairs import MOST_OPEN, Pairs
 from .events import ABSENT, Events, Kind
 
@@ -42,7 +42,11 @@ def cannot_tell(events: Events, rows: Rows, stream: Elements[Any], form: str) ->
     if rows.names.cut:
         yield f"{rows.names.cut:,} names are cut after {LONGEST_NAME:,} characters"
     if rows.many_columns:
-        yield f"Device events have more kinds of arguments than the {MOST_COLUMNS} that are kept"
+        yield (
+            f"Device events have more kinds of arguments than are kept: {MOST_COLUMNS}, with names "
+            f"of up to {LONGEST_VALUE} characters, none of them a quote, a backslash or a control "
+            "character"
+        )
     for key in rows.dropped_columns:
         yield f"{key[:80]!r} of device events is not kept: it has more than {MOST_VALUES:,} values"
     yield from _of_times(events)

@@ -170,6 +170,7 @@ class _Reader:
         return self._on_device(rows, names, codes, Kind.WAIT)
 
     def ranges(self) -> Events:
+        self._check("NVTX_EVENTS")
         rows, text = self._database.with_text(
             "NVTX_EVENTS", (*_TIMES, "globalTid", "textId"), "text",
             where=f"{_RANGES} AND end IS NOT NULL",
@@ -216,10 +217,14 @@ class _Reader:
         }
 
     def _rows(self, table: str, *names: str) -> dict[str, np.ndarray]:
-        if table in self._database.tables:
-            self._database.require(table, *_TIMES)
+        self._check(table)
         found = self._database.integers(table, (*_TIMES, *names))
         return found or {name: np.empty(0, np.int64) for name in _TIMES}
+
+    def _check(self, table: str) -> None:
+        """A Refusal where a table that is there has no times."""
+        if table in self._database.tables:
+            self._database.require(table, *_TIMES)
 
     def _strings(
         self, rows: dict[str, np.ndarray], *columns: str

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import Refusal
 from . import rocm
+from .chrome_columns import whole
 from .events import ABSENT, Events, Kind, joined
 from .rocprofv3_records import COPIES, KERNELS, TOOL, Dispatch, Record, Records, Said
 from .sound import as_texts, fitting, named, sound, together
@@ -216,7 +217,7 @@ class _Process:
         return Events.of(
             names, kind=kind, name=codes, start=columns["start_timestamp"],
             end=columns["end_timestamp"], thread=columns["thread_id"],
-            process=np.full(number, pid if isinstance(pid, int) else ABSENT),
+            process=np.full(number, whole(pid)),
             correlation=rocm.no_zeros(columns["correlation"]), **more,
         )  # fmt: skip
 
@@ -240,7 +241,7 @@ def _signed(handle: int) -> int:
 
 def _looked_up(keys: np.ndarray, values: Mapping[Any, int]) -> np.ndarray:
     found, codes = np.unique(keys, return_inverse=True)
-    return np.array([values.get(key, ABSENT) for key in found.tolist()], np.int64)[codes]
+    return np.array([whole(values.get(key)) for key in found.tolist()], np.int64)[codes]
 
 
 def _number(agent: dict[str, Any]) -> int:
