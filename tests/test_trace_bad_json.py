@@ -16,6 +16,7 @@ from kuroshio.errors import Refusal
 from kuroshio.perf.traces import chrome_columns, source
 from kuroshio.perf.traces.events import ABSENT, Kind
 from kuroshio.perf.traces.read import read
+from kuroshio.perf.traces.sound import MOST_DEVICES
 
 KERNEL = {"ph": "X", "cat": "kernel", "name": "add", "pid": 0, "tid": 7, "ts": 10.5, "dur": 2,
           "args": {"device": 0, "stream": 7, "correlation": 3}}  # fmt: skip
@@ -215,6 +216,11 @@ def test_columns_are_not_endless(tmp_path):
     assert len(trace.events.others) <= chrome_columns.MOST_COLUMNS
     assert trace.events.others["shared"].values == ("yes",)
     assert any("more kinds of arguments" in each for each in trace.cannot_tell)
+
+
+def test_more_devices_than_any_machine_has_are_refused(tmp_path):
+    events = [changed(args={"device": number}) for number in range(MOST_DEVICES + 1)]
+    assert "1,025 devices" in refused(saved(tmp_path, events))
 
 
 @pytest.mark.parametrize("key", ['"', "\\", "a\nb", "\0", "k" * 300])

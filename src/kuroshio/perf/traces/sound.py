@@ -15,6 +15,7 @@ _APART = 60 * 10**9  # ns without any process that one run may have
 _LARGEST_NS = 1 << 62  # 146 years
 LONGEST_NS = 366 * 86_400 * 10**9  # of an event
 _LARGEST_NUMBER = 1 << 40  # of a correlation; sums of as many as there are processes fit
+MOST_DEVICES = 1024  # of a machine; each is looked at on its own
 MOST_EVENTS = 30_000_000  # that a table is made of: some 10 GB
 
 
