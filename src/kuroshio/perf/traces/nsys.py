@@ -142,9 +142,8 @@ class _Reader:
         rows = self._rows(f"{_ACTIVITY}MEMCPY", *_WHERE, "bytes", "copyKind", "srcKind", "dstKind")
         kinds = rows.get("copyKind", np.full(len(rows["start"]), ABSENT))
         names, codes = named(kinds, {key: name for key, (name, _) in _COPIES.items()}, "Memcpy")
-        ways = {key: int(way) for key, (_, way) in _COPIES.items()}
-        found = np.unique(kinds)
-        direction = np.array([ways.get(key, ABSENT) for key in found.tolist()], np.int8)
+        ways = dict(_COPIES.values())
+        direction = np.array([ways.get(name, ABSENT) for name in names], np.int8)
         return self._on_device(
             rows, names, codes, Kind.COPY, bytes=rows.get("bytes"), direction=direction[codes],
             others={key: _memory(rows[key]) for key in ("srcKind", "dstKind") if key in rows},

@@ -97,9 +97,11 @@ def fitting(numbers: np.ndarray, kind: type = np.int32) -> np.ndarray:
 def named(
     keys: np.ndarray, texts: Mapping[int, str], unknown: str = "unnamed"
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names, and for each key the number of its name among them."""
+    """Names, each once, and for each key the number of its name among them."""
     found, codes = np.unique(keys, return_inverse=True)
-    return tuple(texts.get(key, unknown) for key in found.tolist()), codes.astype(np.int32)
+    names: dict[str, int] = {}
+    numbers = [names.setdefault(texts.get(key, unknown), len(names)) for key in found.tolist()]
+    return tuple(names), np.array(numbers, np.int32)[codes]
 
 
 def as_texts(numbers: np.ndarray) -> Column:
