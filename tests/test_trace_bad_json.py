@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from kuroshio.errors import Refusal
 from kuroshio.perf.traces import chrome_columns, source
 from kuroshio.perf.traces.events import ABSENT, Kind
 from kuroshio.perf.traces.read import read
+from kuroshio.perf.traces.sound import MOST_DEVICES
 
 KERNEL = {"ph": "X", "cat": "kernel", "name": "add", "pid": 0, "tid": 7, "ts": 10.5, "dur": 2,
           "args": {"device": 0, "stream": 7, "correlation": 3}}  # fmt: skip
@@ -91,6 +93,19 @@ def test_a_cut_or_changed_gz_is_refused(tmp_path, shared):
     assert "damaged" in refused(saved(tmp_path, bytes(changed)))
 
 
+@pytest.mark.parametrize("more", [b"junk", b"\0\0{}", b"\x1f-", json.dumps([KERNEL]).encode()])
+@pytest.mark.parametrize("boundary", [0, 3])
+def test_what_comes_after_gzips_end_is_told(tmp_path, monkeypatch, more, boundary):
+    """Also where the file is read in pieces that end within it."""
+    whole = gzip.compress(json.dumps([KERNEL]).encode())
+    monkeypatch.setattr(source, "_PACKED_PIECE", len(whole) + boundary)
+    path = saved(tmp_path, whole + more, "a trace.json.gz")
+    said = refused(path)
+    assert "after the end of gzip's data" in said
+    subprocess.run(["/bin/sh", "-c", said.rpartition(": ")[2]], stderr=subprocess.DEVNULL)
+    assert len(read(tmp_path / "a trace.json").events) == 1
+
+
 def test_gzip_is_told_by_content_and_may_be_of_several_parts(tmp_path):
     text = json.dumps([KERNEL]).encode()
     parts = gzip.compress(text[:20]) + gzip.compress(text[20:]) + b"\0" * 512
@@ -134,7 +149,8 @@ def changed(**fields: Any) -> dict[str, Any]:
         (changed(ts="soon"), "times were not recorded"),
         (changed(ts=1e300), "times were not recorded"),
         (changed(dur=1e15), "times were not recorded"),
-        (changed(ph="B"), "no length"),
+        (changed(ph="B"), "only the beginning"),
+        (changed(ph="b"), "no length"),
         (changed(cat="python_function"), "Python functions"),
         (changed(cat="my_tool"), "my_tool"),
         (changed(cat=...), "none"),
@@ -200,6 +216,19 @@ def test_columns_are_not_endless(tmp_path):
     assert len(trace.events.others) <= chrome_columns.MOST_COLUMNS
     assert trace.events.others["shared"].values == ("yes",)
     assert any("more kinds of arguments" in each for each in trace.cannot_tell)
+
+
+def test_more_devices_than_any_machine_has_are_refused(tmp_path):
+    events = [changed(args={"device": number}) for number in range(MOST_DEVICES + 1)]
+    assert "1,025 devices" in refused(saved(tmp_path, events))
+
+
+@pytest.mark.parametrize("key", ['"', "\\", "a\nb", "\0", "k" * 300])
+def test_arguments_whose_names_cannot_be_kept_are_left_out_and_said(tmp_path, key):
+    trace = read(saved(tmp_path, [changed(args={key: 1, "device": 0, "plain": "yes"})]))
+    assert trace.events.device.tolist() == [0]
+    assert set(trace.events.others) == {"plain"}
+    assert any("none of them a quote" in each for each in trace.cannot_tell)
 
 
 def test_copies_and_sets_that_are_kernels(tmp_path):

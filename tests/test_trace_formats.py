@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -163,6 +164,19 @@ def test_too_many_files_are_refused(tmp_path, monkeypatch, module, write):
     write(tmp_path / "a", RUN)
     with pytest.raises(Refusal, match="more than 1"):
         read(tmp_path / "a")
+
+
+@pytest.mark.parametrize("form", ["rocpd SQLite", "nsys SQLite"])
+@pytest.mark.parametrize("name", ["a run.db.gz", "run"])
+def test_of_a_packed_database_the_refusal_says_how_to_unpack_it(tmp_path, form, name):
+    WRITERS[form](tmp_path / "plain", RUN)
+    (tmp_path / name).write_bytes(gzip.compress((tmp_path / "plain").read_bytes()))
+    with pytest.raises(Refusal, match="database packed by gzip") as caught:
+        read(tmp_path / name)
+    command = caught.value.message.rpartition(": ")[2]
+    subprocess.run(["/bin/sh", "-c", command], check=True)
+    (made,) = set(tmp_path.iterdir()) - {tmp_path / "plain", tmp_path / name}
+    assert read(made).form == form
 
 
 def test_what_is_no_file_is_passed_over_and_not_waited_for(tmp_path):

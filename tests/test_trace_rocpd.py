@@ -138,6 +138,20 @@ def test_a_time_that_is_missing_from_its_table_is_no_time(folder, layout):
     assert any("Of 1 events the times were not" in each for each in trace.cannot_tell)
 
 
+def test_ranges_have_their_names_though_calls_have_none(folder):
+    """Rows without a name are called the same; what comes after them keeps its number."""
+    path = folder / "results.db"
+    write_rocpd(path, RUN, "3.0", uuid=False)
+    before = work.on_host_of(rocpd.read(path).events, Kind.ANNOTATION)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DELETE FROM rocpd_string WHERE string GLOB 'hip[LM]*'")
+        database.commit()
+    events = rocpd.read(path).events
+    assert work.on_host_of(events, Kind.ANNOTATION) == before
+    calls = events[events.kind == Kind.CALL]
+    assert {calls.named(row) for row in range(len(calls))} == {"unnamed"}
+
+
 def test_names_that_are_not_utf8_are_shown_as_well_as_can_be(folder):
     path = folder / "results.db"
     write_rocpd(path, RUN, "3.0", uuid=False)

@@ -278,6 +278,20 @@ def test_json_with_odd_records_counts_them(folder):
     assert (trace.events.kind == Kind.CALL).sum() == 3
 
 
+def test_counts_that_no_column_holds_are_not_recorded(folder):
+    content = json.loads(as_json(RUN))
+    process = content["rocprofiler-sdk-tool"][0]
+    process["metadata"]["pid"] = 2**70
+    for symbol in process["kernel_symbols"]:
+        symbol["sgpr_count"] = symbol["arch_vgpr_count"] = 2**64
+    (folder / "results.json").write_text(json.dumps(content))
+    events = rocprofv3_json.read(folder / "results.json").events
+    mine = events[(events.kind == Kind.KERNEL) & (events.process == ABSENT)]
+    assert len(mine)
+    assert set(mine.others["sgpr_count"].codes.tolist()) == {ABSENT}
+    assert set(mine.registers.tolist()) == {ABSENT}
+
+
 @pytest.mark.parametrize("content", ["[]", "[{}]", '{"buffer_records": []}'])
 def test_json_without_events_is_refused(folder, content):
     (folder / "results.json").write_text(f'{{"rocprofiler-sdk-tool": {content}}}')

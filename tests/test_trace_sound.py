@@ -47,6 +47,9 @@ def test_numbers_that_do_not_fit_are_absent_and_not_others():
 def test_names_and_texts_by_number():
     names, codes = named(np.array([7, 3, 7, 9]), {7: "seven", 3: "three"})
     assert [names[code] for code in codes] == ["seven", "three", "seven", "unnamed"]
+    # Several numbers may have one name, and several none.
+    names, codes = named(np.array([1, 2, 3, 4, 5]), {2: "a", 3: "b", 5: "a"})
+    assert (names, codes.tolist()) == (("unnamed", "a", "b"), [0, 1, 2, 0, 1])
     column = as_texts(np.array([40, ABSENT, 3]))
     assert column.codes[1] == ABSENT
     assert [column.values[code] for code in column.codes[[0, 2]]] == ["40", "3"]

@@ -8,7 +8,7 @@ from ...device.occupancy import ARCHITECTURES
 from ..occupancy import Takes, is_amd, limits_of, row
 from ..occupancy import short as short_name
 from ..timeline.groups import computing
-from ..timeline.kernels import Kernel
+from ..timeline.kernels import Kernel, short
 from ..traces.events import ABSENT, Kind
 from . import figures
 from .finding import Finding
@@ -37,7 +37,6 @@ def few_blocks(seen: Seen) -> Finding | None:
         return None
     total = np.zeros(len(events.names), np.int64)
     np.add.at(total, events.name[rows], duration)
-    short = {each.name: each.short for each in kernels.kernels}
     names = [events.names[at] for at in np.argsort(-total, kind="stable")[:5].tolist() if total[at]]
     said = [figures.count(number, "block") for number in blocks.tolist()]
     return Finding(
@@ -63,7 +62,7 @@ def few_blocks(seen: Seen) -> Finding | None:
         how="the kernels' time times the share of multiprocessors that have no block",
         places=seen.runs(rows, said),
         places_in_all=len(rows),
-        names=tuple(short.get(each, each) for each in names),
+        names=tuple(map(short, names)),
         cannot_tell=("Whether a block could be split without more work in all",),
         figures={"kernels": len(rows), "median_blocks": int(np.median(blocks))},
     )

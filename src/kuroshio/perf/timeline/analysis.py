@@ -79,8 +79,8 @@ def _steps(steps: Steps | None) -> Any:
 def _kernels(kernels: Kernels | None) -> Any:
     if kernels is None:
         return None
-    head = replace(kernels, kernels=kernels.kernels[:_MOST_KERNELS])
-    return {**plain(head), "names": len(kernels.kernels)}
+    most = [{**plain(each), "short": each.short} for each in kernels.kernels[:_MOST_KERNELS]]
+    return {**plain(replace(kernels, kernels=())), "kernels": most, "names": len(kernels.kernels)}
 
 
 def _launches(launches: Launches | None) -> Any:

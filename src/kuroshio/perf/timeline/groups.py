@@ -43,20 +43,22 @@ READING = re.compile(
 PROFILER_STEP = re.compile(r"ProfilerStep\s*#\d+")
 TRACING = re.compile(r"Activity Buffer Request|Buffer Flush|Instrumentation|CUPTI|roctracer")
 
+_UNASKED = np.int8(-1)
+
 
 def named(
     events: Events, pattern: re.Pattern[str], among: np.ndarray, *, whole: bool = False
 ) -> np.ndarray:
     """Which of these, a mask, have a name with the pattern, or one that begins with it."""
     found = pattern.match if whole else pattern.search
-    # There may be as many names as events: only those that matter are looked at.
+    # There may be as many names as events: those that matter are looked at, and once.
+    told = events.names.told.setdefault((pattern, whole), np.full(len(events.names), _UNASKED))
     asked = np.zeros(len(events.names), bool)
     asked[events.name[among]] = True
-    told = np.zeros(len(events.names), bool)
-    for number in np.flatnonzero(asked).tolist():
+    for number in np.flatnonzero(asked & (told == _UNASKED)).tolist():
         told[number] = bool(found(events.names[number]))
     hits = among.copy()
-    hits[among] = told[events.name[among]]
+    hits[among] = told[events.name[among]] == 1
     return hits
 
 

@@ -24,7 +24,6 @@ _FEWEST = 10  # runs whose 90th percentile is another than the longest
 class Kernel:
     """All runs of one name. Times are ns; None where the trace does not tell.
 
-    short      the name without arguments and template arguments
     share      of the time of all kernels, summed over their runs
     jitter     p90 over median; None of fewer runs than can tell
     registers, grid, block, shared   of its runs when all are alike
@@ -32,7 +31,6 @@ class Kernel:
     """
 
     name: str
-    short: str
     communication: bool
     times: Spread
     share: float
@@ -42,6 +40,11 @@ class Kernel:
     block: tuple[int, ...] | None
     shared: int | None  # bytes
     rows: tuple[int, int, int]
+
+    @property
+    def short(self) -> str:
+        """The name without arguments and template arguments."""
+        return short(self.name)  # when it is asked for, since few are, and there may be many
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,9 @@ def _by_name(
     for row, half, end, communication, times, registers, grid, block, shared in zip(
         *(column.tolist() for column in columns), spreads, *alike, strict=True
     ):
-        name = events.named(row)
         tells = times.count >= _FEWEST and times.median > 0
         yield Kernel(
-            name=name,
-            short=short(name),
+            name=events.named(row),
             communication=communication,
             times=times,
             share=times.total / total if total else 0.0,

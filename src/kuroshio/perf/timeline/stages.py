@@ -104,10 +104,13 @@ def pipeline_of(events: Events) -> Pipeline | None:
 
 
 def _roles(events: Events) -> np.ndarray:
-    """(event,) int8: place in Role."""
+    """(event,) int8: place in Role, of stages and of work of a device."""
     places = list(Role)
-    by_name = [places.index(_ROLES.get(name, Role.OTHER)) for name in events.names]
-    roles = np.array(by_name, np.int8)[events.name]
+    roles = np.full(len(events), places.index(Role.OTHER), np.int8)
+    spans = np.flatnonzero(events.kind == Kind.STAGE)
+    used, at = np.unique(events.name[spans], return_inverse=True)
+    by_name = [places.index(_ROLES.get(events.names[name], Role.OTHER)) for name in used.tolist()]
+    roles[spans] = np.array(by_name, np.int8)[at]
     roles[events.kind == Kind.KERNEL] = places.index(Role.KERNEL)
     roles[events.of_kind(Kind.COPY, Kind.SET)] = places.index(Role.LINK)
     return roles

@@ -19,6 +19,7 @@ MOST_COLUMNS = 48
 MOST_VALUES = 1 << 20  # distinct, of a column
 _MOST_TEXT = 512 << 20  # characters of all names
 _WHOLE = re.compile(r"[A-Za-z ]{0,16}(-?[0-9]{1,19}|0x[0-9a-fA-F]{1,15})")
+_PLAIN_KEY = re.compile(rf'[^"\\\x00-\x1f]{{0,{LONGEST_VALUE}}}')  # others no struct can have
 _INT64 = np.iinfo(np.int64)
 
 
@@ -163,7 +164,7 @@ class Arguments:
                 continue
             for key in [key for key in keys if key not in had]:
                 if key not in self._values and key not in self._texts:
-                    if len(self.others) >= MOST_COLUMNS or len(key) > LONGEST_VALUE:
+                    if len(self.others) >= MOST_COLUMNS or not _PLAIN_KEY.fullmatch(key):
                         self.full = True
                         continue
                     self.others.append(key)

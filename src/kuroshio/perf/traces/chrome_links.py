@@ -38,13 +38,17 @@ def _kinds(events: Events, gathered: Gathered) -> Events:
     kind[kernels] = rocm.kernel_kinds(names, events.name[kernels])
     copying = np.array([*chrome_kinds.are_copies(names), False])
     kind[kernels & copying[events.name]] = Kind.COPY
-    setting = np.array([*chrome_kinds.are_sets(names), False])
+    # There may be as many names as events: those of copies are looked at.
+    copied = np.unique(events.name[kind == Kind.COPY])
+    setting = np.zeros(len(names), bool)
+    by_name = np.full(len(names), ABSENT, np.int8)
+    setting[copied] = chrome_kinds.are_sets([names[name] for name in copied.tolist()])
+    by_name[copied] = [chrome_kinds.direction(names[name]) for name in copied.tolist()]
     lane_sets = np.array([*chrome_kinds.are_sets(gathered.lanes), False])
     copies = kind == Kind.COPY
     kind[copies & (setting[events.name] | lane_sets[gathered.thread])] = Kind.SET
     annotating = np.array([*chrome_kinds.are_annotations(names), False])
     kind[(kind == Kind.OPERATOR) & annotating[events.name]] = Kind.ANNOTATION
-    by_name = np.array([*map(chrome_kinds.direction, names), ABSENT], np.int8)
     by_lane = np.array([*map(chrome_kinds.direction, gathered.lanes), ABSENT], np.int8)
     direction = by_name[events.name]
     direction = np.where(direction == ABSENT, by_lane[gathered.thread], direction)

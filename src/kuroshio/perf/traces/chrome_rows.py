@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import Refusal
 from . import chrome_kinds
 from .chrome_columns import Arguments, Names, Texts, Triples, whole, wholes
+from .chrome_pairs import PHASES, Pairs
 from .decimals import nanoseconds
 from .events import ABSENT, Column, Events, Kind
 from .sound import LONGEST_NS, MOST_EVENTS, fitting
@@ -117,7 +118,8 @@ class Rows:
     def __init__(self, path: Path) -> None:
         self.kept = 0
         self.unkept: Counter[str] = Counter()  # by category
-        self.pairs = 0  # beginnings and ends that are events of their own
+        self.lengthless = 0  # of phases that are not read
+        self.pairs = Pairs()
         self.names = Names(path)
         self._path = path
         self._lanes = Names(path)
@@ -139,8 +141,9 @@ class Rows:
         for event in batch:
             by_category[event.cat].append(event)
         grouped: tuple[tuple[list[Event], list[int]], ...] = (([], []), ([], []), ([], []))
+        phases: set[object] = set()
         for category, events in by_category.items():
-            whole_ones = self._with_length(events)
+            whole_ones = self._with_length(events, phases)
             code = chrome_kinds.CODES.get(category)
             if code is not None:
                 found, codes = grouped[_GROUPS[code]]
@@ -159,17 +162,20 @@ class Rows:
                 self._add(group, events, np.array(codes))
         if arrows := [event for event in by_category[_FLOW] if event.ph in ("s", "t", "f")]:
             self._add_flows(arrows)
+        if phases & PHASES and (joined := self.pairs.joined(batch)):
+            self.add(joined)
 
-    def _with_length(self, events: list[Event]) -> list[Event]:
+    def _with_length(self, events: list[Event], met: set[object]) -> list[Event]:
         """Those that have a length; the others are counted, or tell a process's name."""
         phases = set(map(attrgetter("ph"), events))
+        met |= phases
         if phases == {"X"}:
             return events
         if "M" in phases:
             for event in events:
                 self._label(event)
-        if others := phases - _POINTLESS:
-            self.pairs += sum(event.ph in others for event in events)
+        if others := phases - _POINTLESS - PHASES:
+            self.lengthless += sum(event.ph in others for event in events)
         return [event for event in events if event.ph == "X"] if "X" in phases else []
 
     def _add(self, group: _Group, events: list[Event], codes: np.ndarray) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import chrome_kinds
-from .chrome_columns import LONGEST_NAME, MOST_COLUMNS, MOST_VALUES
+from .chrome_columns import LONGEST_NAME, LONGEST_VALUE, MOST_COLUMNS, MOST_VALUES
+from .chrome_pairs import MOST_OPEN, Pairs
 from .events import ABSENT, Events, Kind
 
 if TYPE_CHECKING:
@@ -23,8 +24,12 @@ def cannot_tell(events: Events, rows: Rows, stream: Elements[Any], form: str) ->
         yield f"{number:,} calls of Python functions were recorded, and are not read"
     if told := categories(rows):
         yield f"Events of categories that are not known are not read: {told}"
-    if rows.pairs:
-        yield f"{rows.pairs:,} events are not read: they have no length (their phase is not X)"
+    if rows.lengthless:
+        yield (
+            f"{rows.lengthless:,} events are not read: they have no length (their phase is none of "
+            "X, B and E)"
+        )
+    yield from _of_pairs(rows.pairs)
     if stream.odd:
         yield f"{stream.odd:,} elements of the list are no events"
     if stream.mended:
@@ -37,7 +42,11 @@ def cannot_tell(events: Events, rows: Rows, stream: Elements[Any], form: str) ->
     if rows.names.cut:
         yield f"{rows.names.cut:,} names are cut after {LONGEST_NAME:,} characters"
     if rows.many_columns:
-        yield f"Device events have more kinds of arguments than the {MOST_COLUMNS} that are kept"
+        yield (
+            f"Device events have more kinds of arguments than are kept: {MOST_COLUMNS}, with names "
+            f"of up to {LONGEST_VALUE} characters, none of them a quote, a backslash or a control "
+            "character"
+        )
     for key in rows.dropped_columns:
         yield f"{key[:80]!r} of device events is not kept: it has more than {MOST_VALUES:,} values"
     yield from _of_times(events)
@@ -53,8 +62,14 @@ def instead(rows: Rows, stream: Elements[Any]) -> str:
     """What there is, of a file without events that can be read."""
     if told := categories(rows):
         return f"its categories are {told}"
-    if rows.pairs or stream.odd:
-        return f"{rows.pairs:,} have no length (a phase of X), and {stream.odd:,} are no events"
+    pairs = rows.pairs
+    if lengthless := rows.lengthless + pairs.alone + pairs.disordered:
+        return (
+            f"{lengthless:,} have no length (a phase of X, or of B with an E), and {stream.odd:,} "
+            "are no events"
+        )
+    if stream.odd:
+        return f"{stream.odd:,} are no events"
     return "its list of events is empty"
 
 
@@ -66,6 +81,24 @@ def categories(rows: Rows) -> str:
     ]
     shown = [f"{key or 'none'} ({count:,})" for key, count in unknown[:_SHOWN]]
     return ", ".join(shown) + (" and others" if len(unknown) > _SHOWN else "")
+
+
+def _of_pairs(pairs: Pairs) -> Iterator[str]:
+    if number := pairs.alone:
+        yield (
+            f"Of {number:,} events only the beginning or the end is there (phases B and E); they "
+            "are left out"
+        )
+    if number := pairs.disordered:
+        yield (
+            f"{number:,} beginnings and ends (phases B and E) are left out: on their threads they "
+            "are not in order of time, so that it is not told which belong together"
+        )
+    if pairs.overfull:
+        yield (
+            f"Of beginnings and ends (phases B and E) none is read after more than {MOST_OPEN:,} "
+            "were open at once"
+        )
 
 
 def _of_times(events: Events) -> Iterator[str]:

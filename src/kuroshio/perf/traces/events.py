@@ -61,6 +61,15 @@ class Column:
     values: tuple[str, ...]
 
 
+class Names(tuple[str, ...]):
+    """Names by number. There may be as many as events, and they are looked through repeatedly."""
+
+    told: dict[object, np.ndarray]  # what was found in them, by what was asked, by number
+
+    def __init__(self, names: Iterable[str]) -> None:  # which tuple takes
+        self.told = {}
+
+
 @dataclass(frozen=True)
 class Events:
     """The table; every array has a row an event.
@@ -80,7 +89,7 @@ class Events:
     others       what else the format told of device events, by its own names
     """
 
-    names: tuple[str, ...]
+    names: Names
     kind: np.ndarray
     name: np.ndarray
     start: np.ndarray
@@ -116,7 +125,7 @@ class Events:
                 made[name] = np.broadcast_to(np.asarray(given, kind), shape)
         if columns:
             raise TypeError(f"events have no columns {', '.join(columns)}")
-        return cls(tuple(names), **made, others=dict(others or {}))
+        return cls(Names(names), **made, others=dict(others or {}))
 
     def __len__(self) -> int:
         return len(self.start)

@@ -126,7 +126,7 @@ class Elements(Generic[T]):
             end = self._text.rfind(self._between) + 1
             if end > 0:
                 try:
-                    return self._cut(end, self._decoder.decode(b"[%b]" % self._text[:end]))
+                    return self._cut(end, self._decoder.decode(_listed(self._text, end)))
                 except _NOT_DECODED:
                     pass
         while not (end := self._whole_elements()):
@@ -134,7 +134,7 @@ class Elements(Generic[T]):
                 self._too_large()
             if not self._more():
                 self._cut_off()
-        return self._cut(end, self._decoded(self._text[:end]))
+        return self._cut(end, self._decoded(_listed(self._text, end)))
 
     def _whole_elements(self) -> int:
         """How much of the text they are; learns what is between two."""
@@ -149,8 +149,7 @@ class Elements(Generic[T]):
         self._between = self._text[first - 1 : quote + 1] if 0 < quote - first < 200 else b""
         return int(ends[-1])
 
-    def _decoded(self, text: bytes) -> list[T]:
-        listed = b"[%b]" % text
+    def _decoded(self, listed: bytes) -> list[T]:
         try:
             return self._decoder.decode(listed)
         except _NOT_DECODED:
@@ -248,3 +247,8 @@ class Elements(Generic[T]):
             f"{self._name} has one value of more than {self._largest >> 20} MiB, after byte "
             f"{self._passed}; no event of a trace is as large. It is damaged, or not a trace."
         )
+
+
+def _listed(text: bytes, end: int) -> bytes:
+    """What comes before `end` as a list; the text is copied once."""
+    return b"".join((b"[", memoryview(text)[:end], b"]"))

@@ -10,11 +10,11 @@ import numpy as np
 
 from .chrome_columns import whole
 from .events import ABSENT, Events
+from .sound import MOST_DEVICES
 from .trace import Device
 
 _FACTS = re.compile(r".*_version|schemaVersion|with_stack|record_shapes|profile_memory|traceName")
 _LONGEST_FACT = 200  # characters
-_MOST_DEVICES = 4096
 _LARGEST_BASE = 1 << 62
 _HYGON = re.compile(r"hygon|\bDCU\b|K100|Z100|BW\d+", re.IGNORECASE)
 _AMD = re.compile(r"AMD|Radeon|Instinct|gfx", re.IGNORECASE)
@@ -32,11 +32,11 @@ def devices(metadata: Mapping[str, Any], events: Events, form: str) -> dict[int,
     """As described; of those that only worked, the number, and the maker that the format tells."""
     found = {}
     described = metadata.get("deviceProperties")
-    for each in described[:_MOST_DEVICES] if isinstance(described, list) else ():
+    for each in described[:MOST_DEVICES] if isinstance(described, list) else ():
         if isinstance(each, dict) and (number := whole(each.get("id"))) != ABSENT:
             found[number] = _device(number, each)
     numbers = np.unique(events.device[events.on_device]).tolist()
-    for number in numbers[:_MOST_DEVICES]:
+    for number in numbers[:MOST_DEVICES]:
         if number != ABSENT and number not in found:
             found[number] = Device(number, maker=_MAKERS.get(form))
     return found

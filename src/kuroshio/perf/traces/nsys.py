@@ -142,9 +142,8 @@ class _Reader:
         rows = self._rows(f"{_ACTIVITY}MEMCPY", *_WHERE, "bytes", "copyKind", "srcKind", "dstKind")
         kinds = rows.get("copyKind", np.full(len(rows["start"]), ABSENT))
         names, codes = named(kinds, {key: name for key, (name, _) in _COPIES.items()}, "Memcpy")
-        ways = {key: int(way) for key, (_, way) in _COPIES.items()}
-        found = np.unique(kinds)
-        direction = np.array([ways.get(key, ABSENT) for key in found.tolist()], np.int8)
+        ways = dict(_COPIES.values())
+        direction = np.array([ways.get(name, ABSENT) for name in names], np.int8)
         return self._on_device(
             rows, names, codes, Kind.COPY, bytes=rows.get("bytes"), direction=direction[codes],
             others={key: _memory(rows[key]) for key in ("srcKind", "dstKind") if key in rows},
@@ -170,6 +169,7 @@ class _Reader:
         return self._on_device(rows, names, codes, Kind.WAIT)
 
     def ranges(self) -> Events:
+        self._check("NVTX_EVENTS")
         rows, text = self._database.with_text(
             "NVTX_EVENTS", (*_TIMES, "globalTid", "textId"), "text",
             where=f"{_RANGES} AND end IS NOT NULL",
@@ -216,10 +216,14 @@ class _Reader:
         }
 
     def _rows(self, table: str, *names: str) -> dict[str, np.ndarray]:
-        if table in self._database.tables:
-            self._database.require(table, *_TIMES)
+        self._check(table)
         found = self._database.integers(table, (*_TIMES, *names))
         return found or {name: np.empty(0, np.int64) for name in _TIMES}
+
+    def _check(self, table: str) -> None:
+        """A Refusal where a table that is there has no times."""
+        if table in self._database.tables:
+            self._database.require(table, *_TIMES)
 
     def _strings(
         self, rows: dict[str, np.ndarray], *columns: str

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ...errors import Refusal
 from . import (
     chrome,
@@ -21,6 +23,7 @@ from . import (
     rocprofv3_json,
     sqlite_file,
 )
+from .sound import MOST_DEVICES
 from .source import beginning
 from .trace import Trace
 
@@ -72,10 +75,20 @@ def read(path: str | os.PathLike[str]) -> Trace:
     head = _head(path)
     for each in FORMATS:
         if each.recognise(path, head):
-            return each.read(path)
+            return _checked(each.read(path))
     if head.startswith(sqlite_file.MAGIC):
         sqlite_file.refuse(path)
     raise Refusal(f"{path} {_instead(path, head)}. What can be read: {_readable()}.")
+
+
+def _checked(trace: Trace) -> Trace:
+    number = len(np.unique(trace.events.device[trace.events.on_device]))
+    if number > MOST_DEVICES:
+        raise Refusal(
+            f"{trace.path} tells of work of {number:,} devices, and no machine has more than "
+            f"{MOST_DEVICES:,}: it is damaged. Copy or record it again."
+        )
+    return trace
 
 
 def _head(path: Path) -> bytes:

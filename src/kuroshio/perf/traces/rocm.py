@@ -42,25 +42,24 @@ def kernel_kinds(names: Sequence[str], codes: np.ndarray) -> np.ndarray:
     return np.array([*kinds, Kind.KERNEL], np.uint8)[codes]
 
 
-def directions(names: Sequence[str], codes: np.ndarray) -> np.ndarray:
-    """Of copies, by the operation's name: MEMORY_COPY_HOST_TO_DEVICE, or without the first part."""
+def copied(
+    names: Sequence[str], codes: np.ndarray, sources: np.ndarray, targets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Directions, and the device that is an end of each copy: of two devices the one that is read.
+
+    By the operation's name: MEMORY_COPY_HOST_TO_DEVICE, or without the first part. Sources and
+    targets are devices' numbers, ABSENT for the host.
+    """
     found = [
         next((way for text, way in _DIRECTIONS.items() if name.endswith(text)), ABSENT)
         for name in names
     ]
-    return np.array([*found, ABSENT], np.int8)[codes]
-
-
-def between(directions: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The directions, of copies from one device to another, too."""
-    apart = (directions == Direction.ON_DEVICE) & (sources != targets)
-    return np.where(apart & (sources >= 0) & (targets >= 0), Direction.BETWEEN_DEVICES, directions)
-
-
-def copies_device(directions: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The device that is an end of each copy; of two devices the one that is read."""
-    device = np.where(directions == Direction.TO_DEVICE, targets, sources)
-    return np.where(directions == Direction.ON_HOST, ABSENT, device)
+    direction = np.array([*found, ABSENT], np.int8)[codes]
+    device = np.where(direction == Direction.TO_DEVICE, targets, sources)
+    device = np.where(direction == Direction.ON_HOST, ABSENT, device)
+    apart = (direction == Direction.ON_DEVICE) & (sources != targets)
+    apart &= (sources >= 0) & (targets >= 0)
+    return np.where(apart, Direction.BETWEEN_DEVICES, direction), device
 
 
 def blocks(items: np.ndarray, block: np.ndarray) -> np.ndarray:

@@ -21,19 +21,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import Refusal
+from . import rocm
 from .events import ABSENT, Events, Kind, joined
-from .rocm import (
-    between,
-    blocks,
-    call_kind,
-    copies_device,
-    described,
-    directions,
-    kernel_kinds,
-    kernel_name,
-    lacks,
-    no_zeros,
-)
 from .sound import as_texts, fitting, named, sound, together
 from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
@@ -75,10 +64,10 @@ def read(path: Path) -> Trace:
         path,
         FORM,
         events,
-        devices=described(events, devices),
+        devices=rocm.described(events, devices),
         rank=rank,
         ranks=ranks,
-        cannot_tell=(*lacks(events), *dict.fromkeys(packed), *notes),
+        cannot_tell=(*rocm.lacks(events), *dict.fromkeys(packed), *notes),
         facts=facts,
     )
 
@@ -195,11 +184,11 @@ class _Process:
         symbols = self._lookup(
             "rocpd_info_kernel_symbol", ("arch_vgpr_count", "accum_vgpr_count", "sgpr_count")
         )
-        names, codes = named(kernels, {key: kernel_name(text) for key, text in texts.items()})
+        names, codes = named(kernels, {key: rocm.kernel_name(text) for key, text in texts.items()})
         block = rows.triple("workgroup_size")
         return self._of(
-            rows, names, codes, kernel_kinds(names, codes), device=self._devices(rows.agent),
-            block=fitting(block), grid=blocks(rows.triple("grid_size"), block),
+            rows, names, codes, rocm.kernel_kinds(names, codes), device=self._devices(rows.agent),
+            block=fitting(block), grid=rocm.blocks(rows.triple("grid_size"), block),
             registers=fitting(symbols.of(kernels, "arch_vgpr_count")),
             shared=fitting(rows.column("group_segment_size")),
             scratch=fitting(rows.column("private_segment_size")),
@@ -218,10 +207,10 @@ class _Process:
         source, target = (
             self._devices(rows.column(name)) for name in ("src_agent_id", "dst_agent_id")
         )
-        direction = between(directions(names, codes), source, target)
+        direction, device = rocm.copied(names, codes, source, target)
         return self._of(
             rows, names, codes, Kind.COPY, direction=direction, bytes=rows.column("size"),
-            device=copies_device(direction, source, target),
+            device=device,
         )  # fmt: skip
 
     def _regions(self) -> Events:
@@ -243,8 +232,8 @@ class _Process:
             else self._database.texts(self._table("rocpd_string"), "id", "string", category)
         )
         domains, domain = named(category, texts, unknown="")
-        by_domain = np.array([call_kind(each) for each in domains], np.uint8)[domain]
-        by_name = np.array([call_kind(each) for each in names], np.uint8)[codes]
+        by_domain = np.array([rocm.call_kind(each) for each in domains], np.uint8)[domain]
+        by_name = np.array([rocm.call_kind(each) for each in names], np.uint8)[codes]
         told = np.array([bool(each) for each in domains])[domain]
         return np.where(told, by_domain, by_name)
 
@@ -320,7 +309,7 @@ class _Process:
             process=self._pids.of(process, "pid", otherwise=process),
             thread=self._tids.of(thread, "tid", otherwise=thread),
             agent=told("agent_id"), stream=np.where(stream == ABSENT, queue, stream),
-            correlation=no_zeros(self._events.of(event, "stack_id")), event=event,
+            correlation=rocm.no_zeros(self._events.of(event, "stack_id")), event=event,
         )  # fmt: skip
 
     def _lookup(self, stem: str, names: Sequence[str]) -> _Lookup:

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import Refusal
+from . import rocm
 from .csv_file import Sheet, header_in, sheet
 from .events import ABSENT, Column, Events, Kind, joined
-from .rocm import blocks, described, kernel_kinds, kernel_name
 from .sound import fitting, sound
 from .trace import Trace
 
@@ -66,7 +66,7 @@ def read(path: Path) -> Trace:
     if not len(events):
         raise Refusal(f"{path} has a header and no kernel with its times. Record it again.")
     return Trace(
-        path, FORM, events, devices=described(events, {}), cannot_tell=(*_lacks(table), *notes)
+        path, FORM, events, devices=rocm.described(events, {}), cannot_tell=(*_lacks(table), *notes)
     )
 
 
@@ -85,17 +85,17 @@ def _lacks(table: Sheet) -> Iterator[str]:
 
 
 def _events(table: Sheet, name: Column, start: np.ndarray, end: np.ndarray) -> Events:
-    names = [kernel_name(value) for value in name.values] + ["unnamed"]
+    names = [rocm.kernel_name(value) for value in name.values] + ["unnamed"]
     codes = np.where(name.codes == ABSENT, len(names) - 1, name.codes)
     items, size = table.whole(*_GRIDS), table.whole(*_BLOCKS)
     process, thread = table.whole(*_PROCESSES), table.whole(*_THREADS)
     number = np.arange(1, table.rows + 1)
     kernels = Events.of(
         names, {key: each for key, each in table.texts.items() if key not in _NAMES},
-        kind=kernel_kinds(names, codes), name=codes, start=start, end=end, process=process,
+        kind=rocm.kernel_kinds(names, codes), name=codes, start=start, end=end, process=process,
         thread=thread, device=_narrow(table, *_DEVICES), stream=table.whole(*_QUEUES),
         correlation=number, block=None if size is None else fitting(_along_x(size)),
-        grid=None if items is None or size is None else _along_x(blocks(items, size)),
+        grid=None if items is None or size is None else _along_x(rocm.blocks(items, size)),
         registers=_narrow(table, *_REGISTERS), shared=_narrow(table, *_SHARED),
         scratch=_narrow(table, *_SCRATCH),
     )  # fmt: skip

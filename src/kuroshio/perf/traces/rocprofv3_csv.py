@@ -20,23 +20,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import Refusal
+from . import rocm
 from .csv_file import Sheet, header_in, sheet
 from .events import ABSENT, Column, Events, Kind, joined
-from .rocm import (
-    NO_COPIES,
-    NO_KERNELS,
-    NO_LAUNCHES,
-    between,
-    blocks,
-    call_kind,
-    copies_device,
-    described,
-    directions,
-    kernel_kinds,
-    kernel_name,
-    last_number,
-    no_zeros,
-)
 from .sound import check_one_run, fitting, sound, together
 from .source import beginning
 from .trace import Device, Trace
@@ -104,7 +90,7 @@ def read(path: Path) -> Trace:
     events, notes = sound(together(parts))
     if not len(events):
         raise Refusal(f"{path}: the files have headers and no events. {_ADVICE}")
-    devices = described(
+    devices = rocm.described(
         events, {key: device for process in processes for key, device in process.devices.items()}
     )
     lacks = [note for process in processes for note in process.notes]
@@ -124,11 +110,11 @@ def _instead(path: Path) -> str:
 
 def _lacks(kinds: set[str], events: Events) -> Iterator[str]:
     if "kernels" not in kinds:
-        yield NO_KERNELS
+        yield rocm.NO_KERNELS
     elif not (events.of_kind(Kind.CALL) & (events.correlation != ABSENT)).any():
-        yield NO_LAUNCHES
+        yield rocm.NO_LAUNCHES
     if "copies" not in kinds:
-        yield NO_COPIES
+        yield rocm.NO_COPIES
     else:
         yield "How many bytes a copy moved is not in this CSV (rocprofv3's JSON and rocpd tell it)"
 
@@ -242,15 +228,15 @@ def _number_in(file: Path) -> int:
 
 def _kernels(table: Sheet) -> Events:
     name = _texts(table, "Kernel_Name")
-    names = [kernel_name(value) for value in name.values]
+    names = [rocm.kernel_name(value) for value in name.values]
     agent = _texts(table, "Agent_Id")
     block = table.triple(*(f"Workgroup_Size_{axis}" for axis in _AXES))
     items = table.triple(*(f"Grid_Size_{axis}" for axis in _AXES))
     return _events(
-        table, names, name.codes, kernel_kinds(names, name.codes),
-        device=fitting(last_number(agent)),
+        table, names, name.codes, rocm.kernel_kinds(names, name.codes),
+        device=fitting(rocm.last_number(agent)),
         block=None if block is None else fitting(block),
-        grid=None if items is None or block is None else blocks(items, block),
+        grid=None if items is None or block is None else rocm.blocks(items, block),
         registers=_narrow(table, "VGPR_Count", "Vgpr_Count"),
         shared=_narrow(table, "LDS_Block_Size", "Lds_Block_Size", "Group_Segment_Size"),
         scratch=_narrow(table, "Scratch_Size", "Private_Segment_Size"),
@@ -262,19 +248,19 @@ def _copies(table: Sheet) -> Events:
     way = _texts(table, "Direction")
     nowhere = Column(np.full(table.rows, ABSENT, np.int32), ())
     source, target = (
-        last_number(table.texts.get(name, nowhere))
+        rocm.last_number(table.texts.get(name, nowhere))
         for name in ("Source_Agent_Id", "Destination_Agent_Id")
     )
-    direction = between(directions(way.values, way.codes), source, target)
+    direction, device = rocm.copied(way.values, way.codes, source, target)
     return _events(
         table, way.values, way.codes, Kind.COPY, direction=direction,
-        device=fitting(copies_device(direction, source, target)), used=("Direction",),
+        device=fitting(device), used=("Direction",),
     )  # fmt: skip
 
 
 def _calls(table: Sheet) -> Events:
     name, domain = _texts(table, "Function"), _texts(table, "Domain")
-    kinds = np.array([*map(call_kind, domain.values), Kind.CALL], np.uint8)[domain.codes]
+    kinds = np.array([*map(rocm.call_kind, domain.values), Kind.CALL], np.uint8)[domain.codes]
     return _events(table, name.values, name.codes, kinds, used=tuple(table.texts))
 
 
@@ -286,7 +272,7 @@ def _events(
     correlation = table.whole("Correlation_Id")
     stream = table.whole("Stream_Id")
     if stream is None and "Queue_Id" in texts and "Queue_Id" not in used:
-        stream, used = last_number(texts["Queue_Id"]), (*used, "Queue_Id")
+        stream, used = rocm.last_number(texts["Queue_Id"]), (*used, "Queue_Id")
     if (codes == ABSENT).any():
         codes, names = np.where(codes == ABSENT, len(names), codes), [*names, "unnamed"]
     return Events.of(
@@ -294,7 +280,7 @@ def _events(
         kind=kind, name=codes,
         start=table.integers[_TIMES[0]], end=table.integers[_TIMES[1]],
         process=table.whole("Process_Id"), thread=table.whole("Thread_Id"), stream=stream,
-        correlation=None if correlation is None else no_zeros(correlation), **columns,
+        correlation=None if correlation is None else rocm.no_zeros(correlation), **columns,
     )  # fmt: skip
 
 

@@ -15,19 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import Refusal
+from . import rocm
+from .chrome_columns import whole
 from .events import ABSENT, Events, Kind, joined
-from .rocm import (
-    between,
-    blocks,
-    call_kind,
-    copies_device,
-    described,
-    directions,
-    kernel_kinds,
-    kernel_name,
-    lacks,
-    no_zeros,
-)
 from .rocprofv3_records import COPIES, KERNELS, TOOL, Dispatch, Record, Records, Said
 from .sound import as_texts, fitting, named, sound, together
 from .trace import Device, Trace
@@ -57,11 +47,11 @@ def read(path: Path) -> Trace:
     if not len(events):
         raise Refusal(f"{path} is rocprofv3's and has no kernels, copies or calls. {_ADVICE}")
     devices = {key: each for process in processes for key, each in process.devices().items()}
-    untold = [*lacks(events), *notes]
+    untold = [*rocm.lacks(events), *notes]
     if stream.odd:
         untold.append(f"{stream.odd:,} records are not as rocprofv3 writes them; they are left out")
     return Trace(
-        path, FORM, events, devices=described(events, devices), cannot_tell=tuple(untold),
+        path, FORM, events, devices=rocm.described(events, devices), cannot_tell=tuple(untold),
         facts={key: value for process in processes for key, value in process.facts().items()},
     )  # fmt: skip
 
@@ -140,7 +130,7 @@ class _Process:
         for key in np.unique(columns["kernel"]).tolist():
             if each := symbols.get(key):
                 text = each.formatted_kernel_name or each.demangled_kernel_name or each.kernel_name
-                texts[key] = kernel_name(text or "unnamed")
+                texts[key] = rocm.kernel_name(text or "unnamed")
         names, codes = named(columns["kernel"], texts)
 
         def of_symbols(name: str) -> np.ndarray:
@@ -151,9 +141,9 @@ class _Process:
         items = np.stack([columns[f"grid_{axis}"] for axis in "xyz"], axis=1)
         stream = columns["stream"]
         return self._of(
-            columns, names, codes, kernel_kinds(names, codes),
+            columns, names, codes, rocm.kernel_kinds(names, codes),
             device=self._device(columns["agent"]), block=fitting(block),
-            grid=blocks(items, block), registers=fitting(of_symbols("arch_vgpr_count")),
+            grid=rocm.blocks(items, block), registers=fitting(of_symbols("arch_vgpr_count")),
             stream=np.where(stream == ABSENT, columns["queue"], stream),
             shared=fitting(columns["shared"]), scratch=fitting(columns["scratch"]),
             others={
@@ -168,10 +158,10 @@ class _Process:
             return Events.of((), start=())
         names, codes, _ = self._operations(columns)
         source, target = self._device(columns["source"]), self._device(columns["target"])
-        direction = between(directions(names, codes), source, target)
+        direction, device = rocm.copied(names, codes, source, target)
         return self._of(
             columns, names, codes, Kind.COPY, direction=direction, bytes=columns["bytes"],
-            device=copies_device(direction, source, target), stream=columns["stream"],
+            device=device, stream=columns["stream"],
         )  # fmt: skip
 
     def _calls(self) -> Events:
@@ -202,7 +192,7 @@ class _Process:
             known = 0 <= operation < len(operations)
             name = str(operations[operation]) if known else "unnamed"
             numbers.append(names.setdefault(name, len(names)))
-            kinds.append(call_kind(_text(of_kind, "kind") or name))
+            kinds.append(rocm.call_kind(_text(of_kind, "kind") or name))
         codes = codes.reshape(-1)
         return (
             tuple(names),
@@ -227,8 +217,8 @@ class _Process:
         return Events.of(
             names, kind=kind, name=codes, start=columns["start_timestamp"],
             end=columns["end_timestamp"], thread=columns["thread_id"],
-            process=np.full(number, pid if isinstance(pid, int) else ABSENT),
-            correlation=no_zeros(columns["correlation"]), **more,
+            process=np.full(number, whole(pid)),
+            correlation=rocm.no_zeros(columns["correlation"]), **more,
         )  # fmt: skip
 
 
@@ -251,7 +241,7 @@ def _signed(handle: int) -> int:
 
 def _looked_up(keys: np.ndarray, values: Mapping[Any, int]) -> np.ndarray:
     found, codes = np.unique(keys, return_inverse=True)
-    return np.array([values.get(key, ABSENT) for key in found.tolist()], np.int64)[codes]
+    return np.array([whole(values.get(key)) for key in found.tolist()], np.int64)[codes]
 
 
 def _number(agent: dict[str, Any]) -> int:

@@ -15,6 +15,7 @@ _APART = 60 * 10**9  # ns without any process that one run may have
 _LARGEST_NS = 1 << 62  # 146 years
 LONGEST_NS = 366 * 86_400 * 10**9  # of an event
 _LARGEST_NUMBER = 1 << 40  # of a correlation; sums of as many as there are processes fit
+MOST_DEVICES = 1024  # of a machine; each is looked at on its own
 MOST_EVENTS = 30_000_000  # that a table is made of: some 10 GB
 
 
@@ -96,9 +97,11 @@ def fitting(numbers: np.ndarray, kind: type = np.int32) -> np.ndarray:
 def named(
     keys: np.ndarray, texts: Mapping[int, str], unknown: str = "unnamed"
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names, and for each key the number of its name among them."""
+    """Names, each once, and for each key the number of its name among them."""
     found, codes = np.unique(keys, return_inverse=True)
-    return tuple(texts.get(key, unknown) for key in found.tolist()), codes.astype(np.int32)
+    names: dict[str, int] = {}
+    numbers = [names.setdefault(texts.get(key, unknown), len(names)) for key in found.tolist()]
+    return tuple(names), np.array(numbers, np.int32)[codes]
 
 
 def as_texts(numbers: np.ndarray) -> Column:

@@ -5,6 +5,7 @@ Whether a file is packed is told by how it begins, not by its name: profilers an
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -15,10 +16,11 @@ from isal import igzip_lib, isal_zlib  # twice as fast as zlib, which would take
 
 from ...errors import Refusal
 
+GZIP = b"\x1f\x8b"  # how it begins
 PIECE = 4 << 20  # bytes that are held at a time
 MOST = 32 << 30  # bytes of a file, unpacked: a hundred million events
 _PACKED_PIECE = 1 << 18
-_GZIP = b"\x1f\x8b"
+_LESSON = 31 << 20  # bytes; of larger blocks glibc learns nothing
 _BY_ITS_HEADER = 31  # what zlib calls: gzip, with header and checksum
 
 
@@ -28,9 +30,10 @@ def pieces(path: Path, size: int = PIECE, most: int = MOST) -> Generator[bytes, 
     Refusal where the file cannot be read, is damaged or cut off, or holds more than `most`.
     """
     total = 0
+    _keep_freed_memory()
     try:
         with open(path, "rb") as file:
-            packed = file.read(len(_GZIP)) == _GZIP
+            packed = file.read(len(GZIP)) == GZIP
             file.seek(0)
             plain = iter(lambda: file.read(size), b"")
             for piece in _ahead(_unpacked(file, path, size)) if packed else plain:
@@ -52,6 +55,12 @@ def beginning(path: Path, size: int = 1 << 16) -> bytes:
         return next(found, b"")
 
 
+def unpacking(path: Path) -> str:
+    """The command that unpacks a file beside itself."""
+    into = path.with_suffix("") if path.suffix == ".gz" else path.with_name(f"{path.name}.unpacked")
+    return f"gunzip < {shlex.quote(str(path))} > {shlex.quote(str(into))}"
+
+
 def _unpacked(file: IO[bytes], path: Path, size: int) -> Iterator[bytes]:
     """Of one or several gzip streams in a row."""
     unpack = isal_zlib.decompressobj(_BY_ITS_HEADER)
@@ -65,6 +74,11 @@ def _unpacked(file: IO[bytes], path: Path, size: int) -> Iterator[bytes]:
                 if file.tell() == file.seek(0, 2):
                     return
                 continue
+            if not packed.startswith(GZIP[: len(packed)]):
+                raise Refusal(
+                    f"{path} goes on after the end of gzip's data with something else. Copy it "
+                    f"again, or leave that out if it is none of it: {unpacking(path)}"
+                )
             unpack = isal_zlib.decompressobj(_BY_ITS_HEADER)
         try:
             piece = unpack.decompress(packed, size)
@@ -90,6 +104,16 @@ def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
         while piece := coming.result():
             coming = thread.submit(next, pieces, b"")
             yield piece
+
+
+def _keep_freed_memory() -> None:
+    """Lets glibc keep up to 64 MiB that are freed: each piece takes the place of the one before.
+
+    It learns from the largest block that it mapped and that was freed, up to 32 MiB, and hands what
+    is above twice that back to the system, from where every page is zeroed and mapped anew. Of a
+    file of a million events that took an eighth of the time. Nothing else is changed by it.
+    """
+    bytearray(_LESSON)
 
 
 def _unreadable(path: Path, problem: OSError) -> Refusal:

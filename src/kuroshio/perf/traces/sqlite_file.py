@@ -18,9 +18,9 @@ import numpy as np
 from ...errors import Refusal
 from .events import ABSENT, Column
 from .sound import MOST_EVENTS
+from .source import GZIP, unpacking
 
 MAGIC = b"SQLite format 3\0"
-_GZIP = b"\x1f\x8b"
 _ROWS = 1 << 14  # fetched at a time
 _LONGEST = 1 << 24  # bytes of a text
 _WAIT = 2.0  # s for another program's lock
@@ -198,8 +198,11 @@ def _check_whole(path: Path, advice: str) -> None:
             size = file.seek(0, os.SEEK_END)
     except OSError as problem:
         raise Refusal(f"{path} cannot be read: {problem.strerror}.") from problem
-    if head.startswith(_GZIP):
-        raise Refusal(f"{path} is packed by gzip, and a database is not read in order. Unpack it.")
+    if head.startswith(GZIP):
+        raise Refusal(
+            f"{path} is a database packed by gzip, and a database is not read in order. Unpack it "
+            f"first: {unpacking(path)}"
+        )
     if not head.startswith(MAGIC) or len(head) < 100:
         raise Refusal(f"{path} is no SQLite database. {advice}")
     page = int.from_bytes(head[16:18], "big")
