@@ -73,7 +73,7 @@ def rocprofv3(words: list[str]) -> None:
         assert (delay, repeat) == ("0", "1")
         assert int(length) > 0
     status = _run(program)
-    folder = Path(options[options.index("--output-directory") + 1]) / "host"
+    folder = _no_option(options[options.index("--output-directory") + 1]) / "host"
     folder.mkdir()
     head = (
         "Kind,Agent_Id,Queue_Id,Thread_Id,Dispatch_Id,Kernel_Id,Kernel_Name,Correlation_Id,"
@@ -99,7 +99,7 @@ def hipprof(words: list[str]) -> None:
         for i, at in enumerate(_starts())
     ]  # fmt: skip
     beside = os.environ.get("FAKE_HIPPROF") == "beside"
-    path = Path("result_18861_copy.json") if beside else Path(f"{words[4]}_18861.json")
+    path = Path("result_18861_copy.json") if beside else _no_option(f"{words[4]}_18861.json")
     path.write_text(json.dumps({"traceEvents": events}))
     sys.exit(status)
 
@@ -116,8 +116,16 @@ def rocprof(words: list[str]) -> None:
         for at in _starts()
     ]  # fmt: skip
     names = [{"args": {"name": "GPU0"}, "ph": "M", "pid": 6, "name": "process_name"}]
-    Path(words[4]).with_suffix(".json").write_text(json.dumps({"traceEvents": names + events}))
+    _no_option(words[4]).with_suffix(".json").write_text(
+        json.dumps({"traceEvents": names + events})
+    )
     sys.exit(status)
+
+
+def _no_option(path: str) -> Path:
+    """A name that begins with a hyphen would be an option to some."""
+    assert os.path.isabs(path), path
+    return Path(path)
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:

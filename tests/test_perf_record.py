@@ -53,7 +53,7 @@ def with_torch(**more: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", fake_profilers.NAMES)
 def test_what_is_installed_records_and_is_diagnosed(place, name):
     fake_profilers.install(place.parent / "bin", name)
-    done = record("-o", "traces", *python())
+    done = record("-o=--traces", *python())
     assert done.status == 0, done
     assert done.out.startswith("out of it\n")
     assert done.err == "and aside\n"
@@ -61,7 +61,7 @@ def test_what_is_installed_records_and_is_diagnosed(place, name):
     assert found
     assert Path(found[1]).exists()
     assert "saxpy" in Path(found[2]).read_text(encoding="utf-8")
-    assert left_over(place) == ["traces"]
+    assert left_over(place) == ["--traces"]
 
 
 @pytest.mark.parametrize("name", fake_profilers.NAMES)

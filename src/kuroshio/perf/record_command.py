@@ -103,7 +103,7 @@ def _record(
         environment = torch_hook.environment(folder.absolute(), limits)
     else:
         profiler = profilers.named(chosen.name)
-        words = [*profiler.command(chosen.path, folder, limits.seconds or None), *words]
+        words = [*profiler.command(chosen.path, folder.absolute(), limits.seconds or None), *words]
     begun = time.time()
     stdout = sys.stderr.fileno() if arguments.json else None
     status = launch.launch(words, environment, stdout)
