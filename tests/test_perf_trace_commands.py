@@ -248,6 +248,7 @@ def test_what_is_no_trace_is_refused(tmp_path, command):
     ("schema", "words"),
     [
         ("kuroshio.diagnosis/1", "kuroshio perf compare"),
+        ("kuroshio.timeline/1", "diagnose TRACE --json"),
         ("kuroshio.perf.result/1", "kuroshio perf roofline"),
         ("kuroshio.perf.ceilings/1", "kuroshio.perf.ceilings/1"),
     ],

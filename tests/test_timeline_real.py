@@ -219,7 +219,7 @@ def test_two_ranks(shared, analysed):
 def test_every_analysis_is_whole(analysed, name):
     analysis: Analysis = analysed(name)
     said = json.loads(json.dumps(analysis.as_json(), allow_nan=False))
-    assert said["schema"] == "kuroshio.diagnosis/1"
+    assert said["schema"] == "kuroshio.analysis/1"
     if analysis.work is None:
         return
     for step in analysis.steps.steps:

@@ -18,9 +18,9 @@ from ..errors import Refusal
 from .bench_effort import RESOLUTION_SAVED
 from .compare import Comparison, comparison, told_apart
 from .json_file import read_json
+from .report.diagnosis import SCHEMA
 from .results import SCHEMA as RESULTS
 from .statistics import ratio_interval
-from .timeline.analysis import SCHEMA
 from .timeline.steps import Source
 
 CHANGES = "kuroshio.changes/1"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+_SCHEMA = "kuroshio.timeline/1"
+
 SUMMARY = "show what devices did when: stages as bars, holes with their causes, overlaps"
 EXAMPLES = """examples:
   kuroshio perf timeline trace.json.gz
@@ -30,12 +32,12 @@ def run(arguments: argparse.Namespace) -> None:
     from . import timeline_text
     from .diagnosing import read_all
     from .output import doing
-    from .timeline.analysis import SCHEMA, analyse
+    from .timeline.analysis import analyse
 
     with doing() as say:
         analyses = [analyse(trace) for trace in read_all(arguments.traces, say)]
     if arguments.json:
-        said = {"schema": SCHEMA, "traces": [each.as_json() for each in analyses]}
+        said = {"schema": _SCHEMA, "traces": [each.as_json() for each in analyses]}
         print(json.dumps(said, indent=1))
         return
     output = Output()

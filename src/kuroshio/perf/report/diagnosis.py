@@ -11,11 +11,12 @@ from ..findings.finding import Finding
 from ..findings.rules import find, trace_name
 from ..findings.seen import Seen
 from ..roofline import Judgement, Roofs
-from ..timeline.analysis import SCHEMA, Analysis, analyse
+from ..timeline.analysis import Analysis, analyse
 from ..timeline.holes import Cause
 from ..timeline.ranks import Ranks, compare
 from ..traces.trace import Trace
 
+SCHEMA = "kuroshio.diagnosis/1"
 # Of kernels' time: two ranks of a job have nine tenths and more in kernels of the same names, and
 # programs of one framework that have nothing to do with each other up to a third (the samples of
 # PyTorch's profiler).
@@ -50,7 +51,7 @@ class Diagnosis:
         return _sentence(self)
 
     def as_json(self) -> dict[str, Any]:
-        """Of timeline.analysis.SCHEMA. Times are ns."""
+        """Of SCHEMA (docs/how-to/perf-diagnose-json.md). Times are ns."""
         return {
             "schema": SCHEMA,
             "sentence": self.sentence,

@@ -21,7 +21,7 @@ from .steps import Steps, steps_of
 from .waits import Waits, blocking_of, waits_of
 from .work import Work, by_device, work_of
 
-SCHEMA = "kuroshio.diagnosis/1"
+SCHEMA = "kuroshio.analysis/1"
 # What a document lists at most: the longest holes and waits, the first steps, and the kernels and
 # the host's names that took the most time. How many there are is beside them.
 _MOST, _MOST_STEPS, _MOST_KERNELS = 200, 10_000, 1000

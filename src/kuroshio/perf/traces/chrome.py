@@ -22,6 +22,10 @@ _DOCUMENTS = {
         "holds what was found in a trace already. Give the trace itself, or compare two of these: "
         "kuroshio perf compare before.json after.json"
     ),
+    "kuroshio.timeline/": (
+        "holds what is in a trace already, without findings. Give the trace itself; what is to be "
+        "compared is kept by kuroshio perf diagnose TRACE --json"
+    ),
     "kuroshio.perf.result/": (
         "holds times of kuroshio perf bench, and no trace. What bounds them: kuroshio perf "
         "roofline. For a trace: kuroshio perf record -- PROGRAM"
