@@ -43,9 +43,9 @@ import numpy as np
 from endtoend import CASES, SEASON_FILES, chunks_to_read, compress_bound, processor
 
 from kuroshio.account import COPY, DEVICE_STAGES, READING
-from kuroshio.archive.c_calls import libdeflate
 from kuroshio.archive.catalog import open_archive
 from kuroshio.archive.describe import package_version
+from kuroshio.archive.libdeflate import libdeflate
 from kuroshio.archive.synthetic import make_archive
 from kuroshio.intervals import Intervals
 from kuroshio.request import Request

@@ -225,9 +225,23 @@ def pipeline_kernel(ill: bool) -> Trace:
     return _pipeline(100 * US if ill else 900 * US, 50 * US, 1 * MS, overlapped=True)
 
 
-def _pipeline(read: int, copy: int, compute: int, *, overlapped: bool) -> Trace:
-    made, free = Made(), 1 * MS
-    reads, copies = 1 * MS, 1 * MS
+def pipeline_compiling(ill: bool) -> Trace:
+    return _pipeline(900 * US, 50 * US, 1 * MS, overlapped=True, before=("compile", 60 * MS * ill))
+
+
+def pipeline_start(ill: bool) -> Trace:
+    return _pipeline(900 * US, 50 * US, 1 * MS, overlapped=True, before=("start", 60 * MS * ill))
+
+
+def _pipeline(
+    read: int, copy: int, compute: int, *, overlapped: bool, before: tuple[str, int] = ("start", 0)
+) -> Trace:
+    """before: a stage, and how long it lasts."""
+    made, begins = Made(), 1 * MS
+    if before[1]:
+        made.stage(before[0], begins, begins + before[1], thread=3)
+        begins += before[1]
+    reads = copies = free = begins
     for _ in range(40):
         start = reads if overlapped else max(reads, free)
         reads = start + read
@@ -271,6 +285,8 @@ CASES: dict[str, Maker] = {
     "pipeline-reading": pipeline_reading,
     "pipeline-link": pipeline_link,
     "pipeline-kernel": pipeline_kernel,
+    "pipeline-compiling": pipeline_compiling,
+    "pipeline-start-up": pipeline_start,
 }
 # Two rules share a key: a pipeline of a device, and one of threads alone.
 THREADS = {"pipeline-reading": pipeline_inflating}

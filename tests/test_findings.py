@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagnosis_cases import CASES, H100, THREADS, data_loading, jitter
+from kuroshio.perf.ceilings.ceiling import GB, Ceiling
 from kuroshio.perf.findings import rules
 from kuroshio.perf.findings.finding import MOST_PLACES, Finding
 from kuroshio.perf.findings.seen import WORTH
@@ -275,6 +276,72 @@ def test_unequal_ranks():
     assert "imbalance" not in keys(diagnose(ranks(500, 510, 505, 500)))
 
 
+def sending(*messages: tuple[int, int, int], spare: int = 100 * US):
+    """Two ranks that send so many messages of so many bytes, each for so long, and compute."""
+    traces = []
+    for rank in range(2):
+        made, at = Made(), 1 * MS
+        for number, nbytes, lasts in messages:
+            items = str(nbytes // 4)
+            said = {"Collective name": "allreduce", "In msg nelems": items, "dtype": "Float",
+                    "Out msg nelems": items, "Group size": "2"}  # fmt: skip
+            for _ in range(number):
+                at = made.launch("ncclDevKernel_AllReduce", at, lasts, stream=9, others=said)
+                at = made.launch("gemm", at, spare)
+        traces.append(made.trace(rank=rank, ranks=2, path=f"rank{rank}.json"))
+    return traces
+
+
+LARGE = (2, 40_000_000, 1 * MS)  # 40 GB/s
+
+
+def test_messages_that_are_mostly_latency():
+    diagnosis = diagnose(sending((100, 4000, 50 * US), LARGE))
+    found = next(each for each in diagnosis.findings if each.key == "small-messages")
+    assert found.saves == 100 * (50 * US - 100)
+    assert "100 messages (all-reduce) of 4.0 kB on average take 5.00 ms" in found.summary
+    assert "0.08 GB/s; large ones attain 40 GB/s" in found.summary
+    assert {place.duration for place in found.places} == {50 * US}
+    assert found.figures["bytes"] == 400_000
+
+
+@pytest.mark.parametrize(
+    ("messages", "spare"),
+    [
+        ([(100, 4_000_000, 100 * US), LARGE], 100 * US),  # they attain what large ones do
+        ([(100, 4_000_000, 199 * US), LARGE], 100 * US),  # or a little more than half of it
+        ([(9, 4000, 500 * US), LARGE], 100 * US),  # few
+        ([(100, 4000, 50 * US), LARGE], 2 * MS),  # and little of the time
+        ([(100, 4000, 50 * US)], 100 * US),  # nothing tells what large ones attain
+        ([(100, 4000, 50 * US), (2, 8000, 50 * US)], 100 * US),  # nor do those, hardly larger
+    ],
+)
+def test_messages_that_are_none_of_it(messages, spare):
+    assert "small-messages" not in keys(diagnose(sending(*messages, spare=spare)))
+
+
+def test_measured_messages_tell_what_large_ones_attain():
+    measured = [
+        Ceiling("all-reduce of 2", "link", GB, value, value, value, 5, "", message_bytes=size)
+        for size, value in ((1 << 10, 0.02), (1 << 28, 300.0))
+    ]
+    traces = sending((100, 4000, 50 * US))
+    found = next(e for e in diagnose(traces, ceilings=measured).findings if "small" in e.key)
+    assert "large ones attain 3e+02 GB/s" in found.summary
+
+
+def test_no_more_is_saved_than_is_exposed():
+    traces = []
+    for each in sending((100, 4000, 50 * US), LARGE):
+        made = Made()
+        end = int(each.events.end.max())
+        made.launch("gemm", 0, end - 10 * MS, stream=3)
+        traces.append(replace(each, events=joined([each.events, made.trace().events])))
+    diagnosis = diagnose(traces)
+    found = next(each for each in diagnosis.findings if each.key == "small-messages")
+    assert found.saves == diagnosis.ranks.ranks[0].exposed < 100 * (50 * US - 100)
+
+
 def test_what_several_traces_show_is_one_finding():
     diagnosis = diagnose(ranks(500, 900, 1000))
     found = next(each for each in diagnosis.findings if each.key == "communication")
@@ -327,6 +394,25 @@ def test_a_pipeline_shows_the_moments_in_which_the_device_waits():
     kernels = trace.events[trace.events.kind == 0]
     for place in found.places:
         assert not ((kernels.start < place.end) & (kernels.end > place.start)).any()
+
+
+def test_a_link_says_what_it_carries():
+    """One that carries far less than it can is not what there is too little of."""
+    made = Made()
+    for at in range(0, 20, 2):
+        made.stage("read", at * MS, (at + 1) * MS)
+        made.copy(Direction.TO_DEVICE, at * MS, 1 * MS, begins=at * MS, bytes=2_500_000)
+        made.kernel("windows", (at + 1) * MS, 1 * MS)
+    assert " Copies carry 2.5 GB/s." in diagnose([made.trace()]).findings[0].summary
+
+
+def test_what_threads_could_save_counts_that_others_wait_for_it():
+    made = Made()
+    made.stage("read", 0, 8 * MS, thread=1)
+    made.stage("read", 0, 6 * MS, thread=2)
+    made.stage("compute", 8 * MS, 10 * MS, thread=1)
+    found = diagnose([made.trace()]).findings[0]
+    assert (found.key, found.saves) == ("pipeline-reading", 9 * MS)
 
 
 def test_waiting_is_shown_where_nobody_works():

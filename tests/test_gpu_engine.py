@@ -118,7 +118,8 @@ def test_files_of_every_layout(gpu, folders, layout):
 def test_plain_floats_become_keys_on_the_device(gpu, tmp_path, dtype):
     """Of either sign, subnormal, zeros of both signs, infinite; missing by NaN and by a value.
 
-    Half the cells are land on all but one day that no sample looks at.
+    Half the cells are land on all but one day that no sample looks at; of some others all results
+    are subnormal.
     """
     random = np.random.default_rng()
     fill = random.choice([0.0, -0.0, 7.25, np.nan])
@@ -133,6 +134,7 @@ def test_plain_floats_become_keys_on_the_device(gpu, tmp_path, dtype):
         values = np.where(
             random.random(values.shape) < 0.3, random.choice(odd, values.shape), values
         )
+        values[..., :9] = random.choice([tiny, -tiny, 3e-39, -1e-44], values[..., :9].shape)
         if number != surprise:
             values[..., 45:] = np.nan
         dataset["sst"] = dataset.sst.copy(data=values.astype(dtype))

@@ -92,13 +92,24 @@ def test_kernels_of_one_short_name_are_told_apart():
         f"a_very_long_name_of_a_kernel_{'x' * 40}_forward": 30 * US,
         f"a_very_long_name_of_a_kernel_{'x' * 40}_backward": 40 * US,
     }
-    for width in (60, 80, 120):
+    for width in (40, 50, 60, 80, 120):
         said = text(compared(document(loop(kernels)), document(loop(kernels))), width)
         table = said.partition("\n\nkernel ")[2].splitlines()[1:]
         assert len({row.split()[0] for row in table}) == len(kernels)
         assert all(len(row) <= width for row in table)
     assert any("AddFunctor" in row for row in table)
     assert any("_backward" in row for row in table)
+
+
+@pytest.mark.parametrize("width", [40, 46, 50, 64, 80])
+def test_tables_fit_and_the_change_is_never_left_out(width):
+    found = compared(document(loop(BEFORE)), document(loop(AFTER)))
+    parts = [part.splitlines() for part in text(found, width).split("\n\n")]
+    tables = [part for part in parts if "  change" in part[0]]
+    assert len(tables) >= 3
+    for table in tables:
+        assert max(map(len, table)) <= width
+        assert "before" in table[0] or width < 60
 
 
 def test_counts_that_change_are_told_as_two():

@@ -280,17 +280,27 @@ def test_two_runs_are_no_ranks_of_one_job():
         perf.diagnose(*traces)
 
 
-def test_traces_that_have_no_kernel_in_common_are_hardly_ranks():
-    def remarks(*names: str) -> str:
+def test_traces_with_few_kernels_in_common_are_hardly_ranks(shared):
+    def remarks(*times: dict[str, int]) -> str:
         traces = []
-        for rank, name in enumerate(names):
+        for rank, kernels in enumerate(times):
             made = Made()
-            made.launch(name, 0, 1 * MS)
+            for name, lasts in kernels.items():
+                made.launch(name, 0, lasts)
             traces.append(made.trace(rank=rank, path=f"{rank}.json"))
         return " ".join(perf.diagnose(*traces).remarks)
 
-    assert "hardly ranks of one job" in remarks("gemm", "gemm", "fft")
-    assert "hardly" not in remarks("gemm", "gemm")
+    gemm = {"gemm": 6 * MS, "relu": 4 * MS}
+    assert "hardly ranks of one job" in remarks(gemm, gemm, {"fft": 1 * MS})
+    assert "make up 40% of" in remarks(gemm, {"relu": 9 * MS, "norm": 1 * MS})
+    assert "make up 40% of" in remarks({"relu": 9 * MS, "norm": 1 * MS}, gemm)
+    assert "hardly" not in remarks(gemm, {"gemm": 1 * MS, "norm": 900_000})
+    assert "hardly" not in remarks(gemm, gemm)
+    kineto = shared / "traces" / "kineto"
+    ranks = [kineto / f"rank{rank}_sampled.json.gz" for rank in range(2)]
+    assert "hardly" not in " ".join(perf.diagnose(*ranks).remarks)
+    strangers = perf.diagnose(kineto / "v100_resnet50_workers0.json.gz", ranks[1])
+    assert "hardly" in " ".join(strangers.remarks)
 
 
 def test_ceilings_without_counters(own, tmp_path):

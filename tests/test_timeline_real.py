@@ -206,7 +206,12 @@ def test_two_ranks(shared, analysed):
         assert each.covered == pytest.approx(overlap / communication)
         assert each.waiting == (span - compute - communication + overlap) * 1000
     assert found.imbalance.slowest == 1
-    assert len(found.stragglers) == 10
+    # These samples lack some: of ten kernels only these are of a kind and a size on both ranks.
+    assert sorted((each.kind, each.bytes, each.calls) for each in found.messages) == [
+        ("all-gather", 1 << 30, 2), ("all-reduce", 22866616, 1), ("all-reduce", 105033720, 1)
+    ]  # fmt: skip
+    assert len(found.stragglers) == 4
+    assert any("different numbers or sizes" in limit for limit in found.limits)
     assert any("2 of 128 ranks" in limit for limit in found.limits)
 
 

@@ -96,6 +96,33 @@ def test_threads_that_have_nothing_to_do_wait():
     assert (pipeline.bound_by, pipeline.starves) == (Role.WAITING, None)
 
 
+@pytest.mark.parametrize(
+    ("stage", "role"),
+    [("compile", Role.COMPILING), ("start", Role.START), ("index", Role.READING)],
+)
+def test_while_one_thread_does_what_must_come_first_the_others_wait_for_that(stage, role):
+    made = Made()
+    made.stage(stage, 0, 10 * MS, thread=1)
+    made.stage("decode", 8 * MS, 12 * MS, thread=2)
+    made.stage("decode", 8 * MS, 9 * MS, thread=3)
+    pipeline = analysed(made).pipeline
+    assert (pipeline.threads, pipeline.total) == (3, 12 * MS)
+    assert pipeline.parts[role] == (10 + 8 + 9) * MS
+    assert pipeline.parts[Role.PREPARATION] == 5 * MS
+    assert pipeline.parts[Role.WAITING] == 4 * MS
+    assert (pipeline.bound_by, sum(pipeline.parts.values())) == (role, pipeline.of)
+
+
+def test_moments_of_two_such_stages_count_once():
+    made = Made()
+    made.stage("start", 0, 10 * MS, thread=1)
+    made.stage("compile", 5 * MS, 15 * MS, thread=2)
+    pipeline = analysed(made).pipeline
+    assert pipeline.parts[Role.START] == 10 * MS + 5 * MS
+    assert pipeline.parts[Role.COMPILING] == 10 * MS + 5 * MS
+    assert pipeline.parts[Role.WAITING] == 0
+
+
 def test_other_traces_have_no_pipeline():
     made = Made()
     made.launch("k", 0, 1 * MS)
@@ -103,8 +130,8 @@ def test_other_traces_have_no_pipeline():
 
 
 SPANS = st.lists(
-    st.tuples(st.sampled_from(["read", "decode", "compute", "x"]), st.integers(0, 9),
-              st.integers(1, 9)), min_size=1, max_size=8,
+    st.tuples(st.sampled_from(["read", "decode", "compute", "compile", "start", "x"]),
+              st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=8,
 )  # fmt: skip
 
 

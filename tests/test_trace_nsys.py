@@ -86,11 +86,12 @@ def test_a_device_without_a_number_of_the_machine_keeps_its_own(path):
 
 def test_several_ranks_are_no_rank(path):
     def more(file):
-        file.insert("MPI_RANKS", globalPid=1, rank=0)
-        file.insert("MPI_RANKS", globalPid=2, rank=1)
+        file.insert("MPI_RANKS", globalPid=1 << 24, rank=0)
+        file.insert("MPI_RANKS", globalPid=2 << 24, rank=1)
 
     write_nsys(path, RUN, more)
-    assert nsys.read(path).rank is None
+    trace = nsys.read(path)
+    assert (trace.rank, trace.process_ranks) == (None, {1: 0, 2: 1})
 
 
 def test_names_of_calls_are_without_versions(path):

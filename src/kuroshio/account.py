@@ -20,6 +20,7 @@ from .recorder import Recorder
 
 STAGES = {
     "index": "find and describe files",
+    "start": "make ready",
     "compile": "compile kernels (first run only)",
     "read": "read bytes",
     "inflate": "inflate",
@@ -55,6 +56,7 @@ _BOUND_BY = {
     "compress": "compressing the output",
     "write": "writing the output",
     "wait": "waiting: threads had nothing to do (little work, slow disk, few pieces at a time)",
+    "start": "making ready (libraries, memory), which takes as long in a longer run",
     "compile": "compiling, which the next run will not repeat",
 }
 
@@ -141,13 +143,15 @@ class Account:
     def bound(self, wall_s: float) -> str:
         """What bounds the run, in words: the stage with the largest share.
 
-        While one thread compiles the others have nothing to do, which is not theirs to be blamed.
+        While one thread compiles, or makes ready, the others have nothing to do, which is not
+        theirs to be blamed.
         """
         rows = self.rows(wall_s)
         if not rows:
             return "nothing"
-        if 2 * self.when("compile").seconds > wall_s:
-            return _BOUND_BY["compile"]
+        for stage in ("compile", "start"):
+            if 2 * self.when(stage).seconds > wall_s:
+                return _BOUND_BY[stage]
         return _BOUND_BY[max(rows, key=lambda row: row["thread_seconds"])["stage"]]
 
 

@@ -19,7 +19,6 @@ from .archive.describe import Schema, describe, package_version
 from .archive.fetch import close_files
 from .archive.model import Archive
 from .archive.plan import Plan
-from .archive.sizes import size_text
 from .archive.write import check_output, choose_cell_chunks, open_output, space_warning
 from .arguments import (
     baseline_years,
@@ -39,6 +38,7 @@ from .keys import Keys
 from .memory_output import MemoryOutput
 from .recorder import Recorder
 from .request import Request
+from .sizes import size_text
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -17,6 +17,7 @@ from rich.text import Text
 from .console import Output
 from .messages import printable
 from .output import cell_dims, days_text, latitude_longitude, open_climatology, units_text
+from .sizes import size_text
 
 # A NetCDF file hands back its attributes in no order; this is the one in which they make sense.
 ORDER = (
@@ -90,7 +91,8 @@ def render(info: dict[str, Any]) -> Group:
     return Group(
         Text(info["title"], style="bold"),
         Text(
-            f"{printable(info['path'])}  {info['format']}, {_size(info['size_bytes'])}", style="dim"
+            f"{printable(info['path'])}  {info['format']}, {size_text(info['size_bytes'])}",
+            style="dim",
         ),
         Text(),
         holds,
@@ -168,10 +170,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(_text(item) for item in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _size(nbytes: int) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if nbytes >= size:
-            return f"{nbytes / size:.1f} {unit}"
-    return f"{nbytes} B"

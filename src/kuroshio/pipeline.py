@@ -137,10 +137,12 @@ def run(
     and no thread is left. A GPU that 'auto' took and that fails before the first results is
     replaced by the processor.
     """
+    begin = perf_counter()
     prepared = prepare(
         archive, request, memory_bytes=memory_bytes, threads=threads, device=device,
         pinned_bytes=pinned_bytes, meanwhile=_make_ready,
     )  # fmt: skip
+    spans("start", begin, perf_counter(), 0)
     leave_out_land = True
     while True:
         watch = _Watch()
@@ -189,6 +191,7 @@ def _run(
                 return BlockRun(means, block, engine.block(means, block))
 
             started = start(0)
+            spans("start", begin, perf_counter(), 0)
             means.progress("read", means.pieces_read, means.pieces)
             with open_output(
                 plan, keys, crew.executor

@@ -87,18 +87,19 @@ class Recorder:
     def spans(self) -> Spans:
         """All that was kept.
 
-        A stream does one thing after the other. Where the few digits of its clock say otherwise,
-        the later span begins when the earlier one has ended, and is as long as it was.
+        A lane is never at two things at once. What several threads ask of one stream lies between
+        events of theirs that overlap: then the later span begins when the earlier one has ended,
+        so that a lane is as long at work as anything of it was under way, and never beyond.
         """
         self._pack()
         lane, stage, start, stop, amount = self._columns.T
         order = np.lexsort((stop, start, lane))
-        lane, start, took = lane[order], start[order], (stop - start)[order]
+        lane, start, stop = lane[order], start[order], stop[order]
         for each in range(len(self.lanes)):
             mine = slice(*np.searchsorted(lane, [each, each + 1]))
-            before = np.cumsum(took[mine]) - took[mine]
-            start[mine] = np.maximum.accumulate(start[mine] - before) + before
-        return Spans(lane, stage[order], start, start + took, amount[order])
+            stop[mine] = np.maximum.accumulate(stop[mine])
+            start[mine][1:] = np.maximum(start[mine][1:], stop[mine][:-1])
+        return Spans(lane, stage[order], start, stop, amount[order])
 
     def _begin_lane(self, key: object, stage: str, device: str, stream: int) -> None:
         self._lane_of[key] = len(self.lanes)

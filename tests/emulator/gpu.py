@@ -243,6 +243,14 @@ class EmulatedGpu:
             source = source.copy()
         stream.put(lambda: _copy(target, source))
 
+    def upload_between(
+        self, begun: Event, target: np.ndarray, source: np.ndarray, copied: Event, stream: Stream
+    ) -> None:
+        assert self._is_pinned(source)
+        begun.record(stream)
+        self.upload(target, source, stream)
+        copied.record(stream)
+
     def upload_parts(self, target: np.ndarray, source: np.ndarray, stream: Stream) -> None:
         assert self._is_pinned(source)
         assert source.strides[1] == source.itemsize == 1

@@ -23,9 +23,10 @@ from time import perf_counter
 import numpy as np
 from numba import njit
 
+from ..c_calls import address_of, call, int32_at
 from ..errors import Refusal
 from .badfile import BadFile, unreadable
-from .c_calls import address_of, call, int32_at, libdeflate
+from .libdeflate import libdeflate
 from .model import ByteRange, Spans
 from .shuffled_keys import shuffled_int16_keys
 

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from .c_calls import address_of, call, libdeflate
+from ..c_calls import address_of, call
+from .libdeflate import libdeflate
 from .low_bytes import CODES, blocks_capacity, write_all_blocks
 from .shuffle import word_shuffle
 

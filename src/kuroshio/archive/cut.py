@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import Refusal
+from ..sizes import size_text
 from . import pool
 from .needs import NEVER, Needs
 from .plan import Layout, Plan
-from .sizes import size_text
 
 BATCHES = (24, 16, 8, 4, 2, 1)  # days of year computed at a time; whole chunks or even parts
 LINE_BYTES = 64

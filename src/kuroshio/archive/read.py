@@ -66,6 +66,11 @@ class Reader:
     skip_bad: bool = False
     skipped: list[str] = field(default_factory=list)
 
+    def make_ready(self) -> None:
+        """Compile what loads many pieces in one go, if that is how they are loaded."""
+        if bulk.available() and self.alike(self.archive.pieces[:1]):
+            bulk.make_ready()
+
     def load(self, load: Load, block: Block, buffer: np.ndarray) -> int:
         """Fill the rows of one piece; returns the bytes it holds decoded.
 

@@ -15,9 +15,9 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from ..errors import Refusal
+from ..sizes import size_text
 from .describe import Schema
 from .model import Spans
-from .sizes import size_text
 from .write_chunks import OutputWriter
 from .write_store import Store
 

@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import Refusal
+from ..sizes import size_text
 from . import part
 from .describe import OutputVariable, Schema, storable
 from .model import Spans
 from .shielded import shielded
-from .sizes import size_text
 from .write_store import Encoded, Store
 
 IN_FLIGHT_BYTES = 64 << 20  # complete chunks that wait for a thread

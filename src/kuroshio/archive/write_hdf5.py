@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 from numba import njit
 
-from .c_calls import address_of, call
+from ..c_calls import address_of, call
 
 try:
     from h5py._objects import phil  # documented as what calls of HDF5 are to hold

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import context, nvcomp
+from . import context, nvcomp, uploads
 from .gpu import DeviceArray, GpuError, Inflater
 from .names import gpu_name
 from .occupancy import limits_of_device
@@ -291,6 +291,19 @@ class CupyGpu:
             target.data.ptr, source.ctypes.data, source.nbytes, runtime.memcpyHostToDevice,
             stream.ptr,
         )  # fmt: skip
+
+    def upload_between(
+        self, begun: Any, target: DeviceArray, source: np.ndarray, copied: Any, stream: Any
+    ) -> None:
+        begin = uploads.in_one_go(kind())
+        if begin is None:
+            begun.record(stream)
+            self.upload(target, source, stream)
+            copied.record(stream)
+        elif status := begin(
+            begun.ptr, target.data.ptr, source.ctypes.data, source.nbytes, copied.ptr, stream.ptr
+        ):
+            raise self._cupy.cuda.runtime.CUDARuntimeError(status)
 
     def upload_parts(self, target: DeviceArray, source: np.ndarray, stream: Any) -> None:
         runtime = self._cupy.cuda.runtime

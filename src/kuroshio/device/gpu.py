@@ -139,6 +139,12 @@ class Gpu(Protocol):
         """Begin to copy contiguous host memory (if it is not pinned, copy it)."""
         ...
 
+    def upload_between(
+        self, begun: Any, target: DeviceArray, source: np.ndarray, copied: Any, stream: Any
+    ) -> None:
+        """The same of pinned memory, between two events that enclose this copy and no other."""
+        ...
+
     def upload_parts(self, target: DeviceArray, source: np.ndarray, stream: Any) -> None:
         """The same part of each row of pinned memory, (row, byte), side by side."""
         ...

@@ -119,16 +119,18 @@ class CpuBlock(CpuKeys):
     # -- helpers --------------------------------------------------------------------------------
 
     def _compile(self) -> None:
-        """Compile the kernel, or take it from Numba's cache, while the first pieces are read."""
+        """What reads, the windows' kernel and the smoothing's, or take them from Numba's cache."""
         none, keys = np.zeros(0, np.int32), self.means.keys
         with self.means.compiling():
+            self.means.reader.make_ready()
             if self.by_moments:
                 rows = np.zeros((self.words, 1), np.int32)
                 few = slice(0, tile_cells())
                 self._moments(rows, np.zeros(1, np.int64), np.ones(1, np.int32), few)
-                return
-            self.kernel(
-                self.keys, 0, 0, none, np.zeros((1, 1), np.int32), np.zeros(0, np.int64), 1, False,
-                self.quantiles, self.sides, none, keys.scale, keys.offset, self.reference,
-                self.results, none, self.counts,
-            )  # fmt: skip
+            else:
+                self.kernel(
+                    self.keys, 0, 0, none, np.zeros((1, 1), np.int32), np.zeros(0, np.int64), 1,
+                    False, self.quantiles, self.sides, none, keys.scale, keys.offset,
+                    self.reference, self.results, none, self.counts,
+                )  # fmt: skip
+            smooth.make_ready(self.results, self.block.runs.table)

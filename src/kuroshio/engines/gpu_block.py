@@ -248,10 +248,7 @@ class GpuBlock:
             for share in self.shares:
                 share.compile()
             results = _by_tiles(np.zeros((1, 1, tile_cells()), np.float32))
-            smooth.running_mean(
-                results, 0, np.zeros((0, 1), np.int64), np.zeros(0, bool), np.zeros(1, np.float32),
-                self.block.runs.table, 0, 0, np.zeros((0, 0), np.float32),
-            )  # fmt: skip
+            smooth.make_ready(results, self.block.runs.table)
 
 
 def _job(means: Means, block: Block, cells: int) -> Job:

@@ -87,9 +87,7 @@ class GpuInflation:
         copying = self.share.copying
         lane.sent_bytes = nbytes
         with self.gpu.use():
-            lane.begun.record(copying)
-            self.gpu.upload(there, ring.maps[:nbytes], copying)
-            lane.copied.record(copying)
+            self.gpu.upload_between(lane.begun, there, ring.maps[:nbytes], lane.copied, copying)
             lane.free.record(copying)
 
     def inflate(self, wave: Wave) -> None:

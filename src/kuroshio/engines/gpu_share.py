@@ -147,16 +147,18 @@ class GpuShare:
         gpu, part = self.gpu, self.part
         lane.sent_bytes = TABLE_BYTES + number * part.map_bytes
         with gpu.use():
-            lane.begun.record(self.copying)
             if part.whole:
                 nbytes = lane.sent_bytes
-                gpu.upload(lane.there[:nbytes], ring.memory[:nbytes], self.copying)
+                gpu.upload_between(
+                    lane.begun, lane.there[:nbytes], ring.memory[:nbytes], lane.copied, self.copying
+                )
             else:
+                lane.begun.record(self.copying)
                 gpu.upload(lane.table, ring.memory[:TABLE_BYTES], self.copying)
                 planes = ring.maps[: number * part.planes * part.row_bytes]
                 planes = planes.reshape(-1, part.row_bytes)[:, part.bytes]
                 gpu.upload_parts(lane.maps[: planes.size], planes, self.copying)
-            lane.copied.record(self.copying)
+                lane.copied.record(self.copying)
             self.unpacking.wait_event(lane.copied)
             width = part.map_bytes // part.planes
             if self.places is not None:

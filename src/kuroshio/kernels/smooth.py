@@ -43,6 +43,14 @@ def running_mean(results, statistic, rows, anew, reference, runs, first, last, o
     kernel(results, statistic, rows, anew, reference, runs, first, last, out)
 
 
+def make_ready(results: np.ndarray, runs: np.ndarray) -> None:
+    """Compile it for results that lie so in memory, or take it from Numba's cache."""
+    running_mean(
+        results, 0, np.zeros((0, 1), np.int64), np.zeros(0, bool), np.zeros(1, np.float32), runs,
+        0, 0, np.zeros((0, 0), np.float32),
+    )  # fmt: skip
+
+
 @functools.cache
 def _compiled(lanes: int, stamp: int) -> Any:
     """The kernel for vectors of so many lanes; see percentile.compiled."""

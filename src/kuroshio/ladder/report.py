@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..archive.sizes import size_text
+from ..sizes import size_text
 from .account import Compiled, Row, rows_of
 from .document import FACTORS, GAIN, PUBLISHED
 from .machine import Machine

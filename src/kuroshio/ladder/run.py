@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..archive.sizes import size_text
 from ..device.cpu import available_memory_bytes
 from ..errors import Refusal
+from ..sizes import size_text
 from . import ours
 from .catalogue import EXACT, MOMENTS, Rung
 from .exact import Errors, Maps, literally

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ..archive.model import Archive
-from ..archive.sizes import size_text
 from ..errors import Refusal
+from ..sizes import size_text
 from .problem import Pass
 
 

@@ -21,7 +21,6 @@ from ..archive.model import Spans
 from ..archive.needs import days_averaged
 from ..archive.schedule import least_valid
 from ..archive.sea import all_cells
-from ..archive.sizes import size_text
 from ..archive.stored import Stored
 from ..archive.write import CHUNK_DOYS
 from ..cornish_fisher import coefficients
@@ -29,6 +28,7 @@ from ..device.llvm import tile_cells
 from ..errors import Refusal
 from ..kernels import kept_codes, kept_values, moments, smooth
 from ..request import Request, statistics
+from ..sizes import size_text
 from .changes import sizes
 from .state import Kept, State, read_pools, years_text
 

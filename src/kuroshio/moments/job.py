@@ -22,7 +22,6 @@ from ..archive.key_kind import NotCodes, choose_keys, sample_values, widest_keys
 from ..archive.model import Archive
 from ..archive.plan import Plan
 from ..archive.sea import ValueOnLand
-from ..archive.sizes import size_text
 from ..archive.stored import Stored
 from ..archive.write import check_output, choose_cell_chunks, open_output, space_warning
 from ..archive.write_chunks import OutputWriter
@@ -31,6 +30,7 @@ from ..errors import Refusal
 from ..keys import Keys
 from ..memory_output import MemoryOutput
 from ..request import Request, check_doys
+from ..sizes import size_text
 from .changes import CHUNK_DOYS, Entry, Series, entries, lengthened
 from .checks import (
     check_archive,

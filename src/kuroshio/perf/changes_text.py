@@ -51,9 +51,11 @@ def text(changes: Changes, width: int = _WIDTH) -> str:
 
 
 def _table(title: str, amounts: Sequence[Amount], width: int) -> str:
+    """Where not all columns fit, with names clipped, the change alone is left of the times."""
     often = any(each.calls != (None, None) for each in amounts)
-    lines = [["before", "after", "change", "", *(["how often"] if often else [])]]
+    heads = ["before", "after", "change", "", "how often"]
     shown = amounts[:_MOST]
+    lines = [heads if often else heads[:-1]]
     for each in shown:
         line = [
             *("" if ns is None else time(round(ns)) for ns in (each.before, each.after)),
@@ -62,14 +64,28 @@ def _table(title: str, amounts: Sequence[Amount], width: int) -> str:
         ]
         lines.append([*line, _often(each)] if often else line)
     names = [printable(each.name) for each in shown]
-    if title == _KERNEL:
-        beside = max(map(len, columns([["", *line] for line in lines]).splitlines()))
-        names = _told_apart(names, min(_NAME, max(_LEAST, width - beside)))
+    least = min(_LEAST, max(map(len, [title, *names])))
+    for head in ("how often", "before", "after"):
+        if head in lines[0] and _beside(lines) + least > width:
+            at = lines[0].index(head)
+            lines = [[*line[:at], *line[at + 1 :]] for line in lines]
+    names = _fitting(names, title, min(_NAME, max(_LEAST, width - _beside(lines))))
     said = columns([[name, *line] for name, line in zip([title, *names], lines, strict=True)], 1)
     if len(amounts) > _MOST:
         rest = _more(sum(each.difference for each in amounts[_MOST:]))
         said += f"\n{len(amounts) - _MOST} more, {rest or 'the same'}; all with --json"
     return said
+
+
+def _beside(lines: list[list[str]]) -> int:
+    """Columns of the terminal that a table takes beside its names."""
+    return max(map(len, columns([["", *line] for line in lines]).splitlines()))
+
+
+def _fitting(names: Sequence[str], title: str, room: int) -> list[str]:
+    if title == _KERNEL:
+        return _told_apart(names, room)
+    return [_clipped(name, room) for name in names]
 
 
 def _often(amount: Amount) -> str:
@@ -86,7 +102,8 @@ def _steps(changes: Changes, medians: tuple[float, float]) -> str:
         f"median{how}."
     )
     if changes.step:
-        return f"{said} {changes.step.verdict} They were not recorded in turn."
+        verdict = changes.step.verdict
+        return f"{said} {verdict[:1].upper()}{verdict[1:]} They were not recorded in turn."
     return f"{said} Of so few steps it cannot be said whether that is more than chance."
 
 

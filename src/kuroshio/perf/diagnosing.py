@@ -11,6 +11,7 @@ from ..errors import Refusal
 from .ceilings import store
 from .report.diagnosis import Diagnosis
 from .report.diagnosis import diagnose as diagnosed
+from .traces.processes import ranks_of
 from .traces.read import read
 from .traces.trace import Trace
 
@@ -85,6 +86,7 @@ def read_all(
     places = [os.path.realpath(each.path) for each in found]
     if twice := next((place for place in places if places.count(place) > 1), None):
         raise Refusal(f"{twice} was given twice. Give each rank's trace once.")
+    found = [rank for each in found for rank in ranks_of(each)]
     if all(each.rank is not None for each in found):
         ranks = [each.rank for each in found]
         if len(set(ranks)) < len(ranks):

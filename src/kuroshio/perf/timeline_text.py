@@ -8,9 +8,11 @@ import numpy as np
 
 from ..messages import printable
 from .findings.figures import clipped, count, share, time
+from .output import wrapped
 from .results import columns
 from .timeline.analysis import Analysis
 from .timeline.groups import communicating
+from .timeline.host import Host
 from .timeline.intervals import Intervals, union
 from .timeline.spread import Spread
 from .timeline.stages import Pipeline
@@ -22,6 +24,8 @@ _BAR = 24
 _LONGEST_HOLES = 5
 _LEAST_NAME, _NAME = 12, 48  # characters of one in a table
 _BESIDE_NAME = 53  # of a line of that table, its gaps among them
+_WITH_TOTALS = 56  # of a terminal in which the host's table has all its columns
+_HOST_NAMES = 10  # that are shown
 _P90_FROM = 10  # of fewer durations the 90th percentile is the longest
 # What a column of a strip shows: the first kind that has the most of its time.
 _SIGNS = {"compute": "#", "communication": "~", "copies and sets": "=", "idle": "."}
@@ -40,6 +44,8 @@ def text(analysis: Analysis, width: int) -> str:
         parts.append(_pipeline(analysis.pipeline))
     if analysis.holes is not None and len(analysis.holes):
         parts += _holes(analysis, width)
+    if analysis.host:
+        parts.append(host_text(analysis.host, width))
     for limit in analysis.limits:
         unseen = limit in analysis.trace.cannot_tell
         parts.append(f"{'The trace does not show' if unseen else 'Note'}: {printable(limit)}.")
@@ -161,6 +167,28 @@ def _durations(steps: Steps, took: Spread) -> str:
         f"{count(took.count, 'step')} ({steps.source}), {time(steps.total)} in all: "
         f"{', '.join(typical + far)}"
     )
+
+
+def host_text(host: Host, width: int) -> str:
+    """Names with the most time of their own."""
+    rows = [["own", "share", "calls", "total"]]
+    rows += [
+        [time(each.own), share(each.share, 1), f"{each.times.count:,}", time(each.times.total)]
+        for each in host.names[:_HOST_NAMES]
+    ]
+    own = "own: without what ran within it"
+    if width < _WITH_TOTALS:
+        rows = [row[:-1] for row in rows]
+    else:
+        own += ", which the total has"
+    room = min(_NAME, max(_LEAST_NAME, width - max(map(len, columns(rows).splitlines())) - 2))
+    names = ["on the host", *(printable(each.name) for each in host.names[:_HOST_NAMES])]
+    lines = [[clipped(name, room), *row] for name, row in zip(names, rows, strict=True)]
+    threads = f"{count(host.threads, 'thread')} in {time(host.span)}"
+    more = len(host.names) - _HOST_NAMES
+    rest = f"; {more:,} more with --json" if more > 0 else ""
+    said = f"{own}; in all {time(host.busy)} of {threads}{rest}"
+    return f"{columns(lines, left=1)}\n{wrapped(said, width)}"
 
 
 def _pipeline(pipeline: Pipeline) -> str:

@@ -76,11 +76,11 @@ KERNEL(256) moments_of_windows(
         const double deviation = sqrt(all.m2 / all.n);
         const double skewness = spread ? sqrt(all.n) * all.m3 / pow(all.m2, 1.5) : 0.0;
         const double kurtosis = spread ? all.n * all.m4 / (all.m2 * all.m2) - 3.0 : 0.0;
-        if (deviation_at) results[deviation_at * statistic + at] = enough ? (float)deviation : none;
+        if (deviation_at) results[deviation_at * statistic + at] = enough ? narrowed(deviation) : none;
         if (skewness_at)
-            results[skewness_at * statistic + at] = enough && spread ? (float)skewness : none;
+            results[skewness_at * statistic + at] = enough && spread ? narrowed(skewness) : none;
         if (kurtosis_at)
-            results[kurtosis_at * statistic + at] = enough && spread ? (float)kurtosis : none;
+            results[kurtosis_at * statistic + at] = enough && spread ? narrowed(kurtosis) : none;
         if (mean_at)
             results[mean_at * statistic + at] = departure(enough, all.mean, references[cell]);
         if (count_at) results[count_at * statistic + at] = (float)all.n;
@@ -89,8 +89,8 @@ KERNEL(256) moments_of_windows(
             const double in_deviations = term[0] + term[1] * skewness + term[2] * kurtosis
                 + term[3] * (skewness * skewness);
             const double from_mean = spread ? deviation * in_deviations : 0.0;
-            const double whole = all.mean - (double)references[cell] + from_mean;
-            results[p * statistic + at] = enough ? (float)whole : none;
+            const double whole = all.mean - widened(references[cell]) + from_mean;
+            results[p * statistic + at] = enough ? narrowed(whole) : none;
         }
     }
 }

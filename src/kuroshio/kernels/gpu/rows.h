@@ -100,7 +100,7 @@ KERNEL(256) find_references(
     const double largest = 3.4028234663852886e+38;
     if (!(fabs(near) <= 1.7976931348623157e+308)) near = 0.0;
     near = near > largest ? largest : near < -largest ? -largest : near;
-    references[cell] = (float)near;
+    references[cell] = narrowed(near);
 }
 
 // Gaps no longer than `longest` days filled on a straight line, rows in the order of time. `before`

@@ -29,20 +29,33 @@ INLINE double value_between(double key, Scaling how) {
     return (key - (double)(1ull << (KEY_BITS - 1))) * how.scale + how.offset;
 }
 
-// A float32 as it is: CuPy has compilers take its subnormal numbers for zero (results that small,
-// below 1.2e-38, still come out as zero).
-INLINE double widened(u32 bits) {
-    const u64 sign = (u64)(bits >> 31) << 63, digits = bits & 0x7fffffu;
-    const u32 exponent = bits >> 23 & 0xffu;
-    if (exponent == 0) return double_of(bits_of(exact((u32)digits) * 0x1p-149) | sign);
-    return double_of(sign | (u64)(exponent == 255 ? 2047 : exponent + 896) << 52 | digits << 29);
+// CuPy has compilers take float32 below 1.2e-38 for zero. What is made of keys with a scale is never
+// so small; other float32 become float64, and those become float32, by their bits.
+INLINE double widened(float x) {
+#if AFFINE
+    return (double)x;
+#else
+    const u32 bits = bits_of(x), digits = bits & 0x7fffffu, exponent = bits >> 23 & 0xffu;
+    const u64 sign = (u64)(bits >> 31) << 63;
+    if (exponent == 0) return double_of(bits_of(exact(digits) * 0x1p-149) | sign);
+    return double_of(sign | (u64)(exponent == 255 ? 2047 : exponent + 896) << 52 | (u64)digits << 29);
+#endif
+}
+
+INLINE float narrowed(double x) {
+#if !AFFINE
+    const u64 bits = bits_of(x), size = bits & ~(1ull << 63);
+    if (size < 0x3810000000000000ull)  // 2^-126: a count of 2^-149, a half to the even one
+        return float_of(((u32)(bits >> 32) & 0x80000000u) | (u32)bits_of(double_of(size) * 0x1p149 + 0x1p52));
+#endif
+    return (float)x;
 }
 
 INLINE double value_of(Wide key, Scaling how) {
 #if KEY_BITS != 64 && AFFINE
     return value_between(exact(key), how);
 #elif KIND == FLOAT32
-    return widened(key >> 31 ? key ^ 0x80000000u : ~key);
+    return widened(float_of(key >> 31 ? key ^ 0x80000000u : ~key));
 #else
     return double_of(key >> 63 ? key ^ (1ull << 63) : ~key);
 #endif
@@ -50,7 +63,7 @@ INLINE double value_of(Wide key, Scaling how) {
 
 // A result as it is kept: less the cell's reference, NaN where there is none.
 INLINE float departure(bool there, double result, float reference) {
-    return there ? (float)(result - (double)reference) : float_of(0x7fc00000u);
+    return there ? narrowed(result - widened(reference)) : float_of(0x7fc00000u);
 }
 
 // Between two neighbouring order statistics; with weight 0 the upper one need not exist.

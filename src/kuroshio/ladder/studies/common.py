@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...archive.sizes import size_text
+from ...sizes import size_text
 from ..files import BYTES
 from ..gpu_place import GpuPlace
 from ..place import Place, Worker

@@ -22,29 +22,43 @@ _WORDS = {
     Role.READING: "reading",
     Role.PREPARATION: "preparation on the host",
     Role.OUTPUT: "output",
-    Role.OTHER: "stages of other kinds",
-    Role.WAITING: "waiting, with no stage at work",
+    Role.COMPILING: "compiling",
+    Role.START: "start-up",
+    Role.OTHER: "work of other kinds",
+    Role.WAITING: "waiting",
 }
 _AGAINST_ITS_ROOF = ("That role alone against its roof (kuroshio perf ceilings, perf roofline)",)
+_ONCE = ("Whether it is as long in a second run, and in a longer one",)
 _VERIFY = {
+    Role.COMPILING: _ONCE,
+    Role.START: _ONCE,
     Role.WAITING: (
         "What one thread does in the longest of it, while the others wait",
-        "Whether the run is long enough: a first run compiles, and pieces may be few",
+        "Whether the run is long enough: pieces may be few",
     ),
 }
+# Options are those of `kuroshio climatology`, which writes such traces.
 _DIRECTIONS = {
-    Role.KERNEL: ("Fewer bytes or operations a result", "More devices, or more threads"),
+    Role.KERNEL: (
+        "Fewer bytes or operations a result",
+        "More devices or threads (--device, --threads)",
+    ),
     Role.LINK: (
-        "Copy less: smaller types, or inflate on the device",
-        "Pinned memory, and several copies under way",
+        "Copy less: smaller types, or inflate on the device (the extra nvcomp)",
+        "Pinned memory, and several copies under way (--pinned-memory)",
     ),
     Role.READING: (
-        "More threads or larger requests, up to the disk's roof",
-        "Read ahead: more memory for what is waiting",
-        "Inflate elsewhere: on the device, or with a quicker library",
+        "More threads, up to the disk's roof (--threads); a faster disk",
+        "Read ahead: more memory for what is waiting (--memory)",
+        "Inflate elsewhere: on the device (--device, the extra nvcomp), or with a quicker library",
     ),
-    Role.PREPARATION: ("More threads for it", "Do it on the device"),
-    Role.OUTPUT: ("Write beside the next pieces' work", "Compress less, or with more threads"),
+    Role.PREPARATION: ("More threads for it (--threads)", "Do it on the device (--device)"),
+    Role.OUTPUT: (
+        "Write beside the next pieces' work",
+        "Compress less, or with more threads (--threads)",
+    ),
+    Role.COMPILING: ("Run it again: what was compiled is kept",),
+    Role.START: ("Give one process several jobs, or longer ones",),
     Role.OTHER: ("Look which stage it is, and give it more threads",),
     Role.WAITING: ("Smaller pieces, so that stages overlap", "More pieces under way at a time"),
 }
@@ -59,13 +73,12 @@ def bottleneck(seen: Seen) -> Finding | None:
     if found is None:
         return None
     role, saves, why, how = found
-    word = _WORDS[role].partition(",")[0]
     names = [] if role is Role.WAITING else _names(pipeline, role)
     when = _when(seen, pipeline, role)
     bound = role is Role.KERNEL or not pipeline.on_device
     return Finding(
         key=f"pipeline-{role.value}",
-        title=f"The pipeline is {'bound' if bound else 'starved'} by {word}",
+        title=f"The pipeline is {'bound' if bound else 'starved'} by {_WORDS[role]}",
         summary=why,
         verify=_VERIFY.get(role, _AGAINST_ITS_ROOF),
         directions=_DIRECTIONS[role],
@@ -85,11 +98,13 @@ def _of_device(pipeline: Pipeline, seen: Seen) -> tuple[Role, int, str, str] | N
     others = {role: ns for role, ns in pipeline.parts.items() if role is not Role.KERNEL}
     role = max(others, key=lambda each: others[each])
     if others[role] > WORTH * total:
+        goes_on = f"what goes on is {'copying' if role is Role.LINK else _WORDS[role]}"
         why = (
             f"For {figures.time(others[role])}, {figures.share(others[role], total)} of "
-            f"{figures.time(total)}, the device computes nothing while there is "
-            f"{_WORDS[role]}; the kernel is at work for "
-            f"{figures.share(pipeline.parts.get(Role.KERNEL, 0), total)} of it."
+            f"{figures.time(total)}, the device computes nothing and "
+            f"{'no stage is at work' if role is Role.WAITING else goes_on}; the kernel is at work "
+            f"for {figures.share(pipeline.parts.get(Role.KERNEL, 0), total)} of it."
+            f"{_rate(seen) if role is Role.LINK else ''}"
         )
         return role, others[role], why, "the time of it that no kernel hides"
     events = seen.analysis.trace.events
@@ -105,6 +120,14 @@ def _of_device(pipeline: Pipeline, seen: Seen) -> tuple[Role, int, str, str] | N
     return Role.KERNEL, total - rest, why, "the time in which nothing but the kernel is at work"
 
 
+def _rate(seen: Seen) -> str:
+    """A link that carries far less than it can is not what there is too little of."""
+    events = seen.analysis.trace.events
+    copies = (events.kind == Kind.COPY) & (events.bytes > 0)
+    took = during(events, copies).total
+    return f" Copies carry {events.bytes[copies].sum() / took:.2g} GB/s." if took else ""
+
+
 def _of_threads(pipeline: Pipeline) -> tuple[Role, int, str, str] | None:
     role = pipeline.bound_by
     share = pipeline.parts[role] / pipeline.of
@@ -114,7 +137,9 @@ def _of_threads(pipeline: Pipeline) -> tuple[Role, int, str, str] | None:
         f"Of the time of {figures.count(pipeline.threads, 'thread')} over "
         f"{figures.time(pipeline.total)}, {100 * share:.0f}% is {_WORDS[role]}."
     )
-    return role, round(share * pipeline.total), why, "its share of the threads' time"
+    waiting = 0 if role is Role.WAITING else pipeline.parts[Role.WAITING]
+    saves = round((share + waiting / pipeline.of) * pipeline.total)
+    return role, saves, why, "its share of the threads' time, and waiting, which may be for it"
 
 
 def _names(pipeline: Pipeline, *roles: Role) -> list[str]:

@@ -18,6 +18,7 @@ from .nothing import no_device_work
 from .occupied import beyond_registers, few_blocks
 from .pipeline import bottleneck
 from .seen import Seen
+from .small_messages import small_messages
 from .tiny import tiny_kernels
 from .waits import allocations, blocking_copies, read_backs, synchronisations
 
@@ -29,6 +30,7 @@ RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 # A pipeline says itself what each of its stages is for: nothing is to be guessed from holes.
 OF_PIPELINES: tuple[Rule, ...] = (no_device_work, bottleneck)
+OF_RANKS = (imbalance, small_messages)
 
 
 def find(seen: Sequence[Seen], ranks: Ranks | None = None) -> tuple[Finding, ...]:
@@ -42,8 +44,8 @@ def find(seen: Sequence[Seen], ranks: Ranks | None = None) -> tuple[Finding, ...
             if finding := rule(each):
                 by_key.setdefault(finding.key, []).append((each, finding))
     found = [_of_all(each, len(seen)) for each in by_key.values()]
-    if ranks and (unequal := imbalance(seen, ranks)):
-        found.append(unequal)
+    if ranks:
+        found += [finding for rule in OF_RANKS if (finding := rule(seen, ranks))]
     return tuple(sorted(found, key=_rank))
 
 

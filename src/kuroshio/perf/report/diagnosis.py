@@ -16,6 +16,11 @@ from ..timeline.holes import Cause
 from ..timeline.ranks import Ranks, compare
 from ..traces.trace import Trace
 
+# Of kernels' time: two ranks of a job have nine tenths and more in kernels of the same names, and
+# programs of one framework that have nothing to do with each other up to a third (the samples of
+# PyTorch's profiler).
+_ALIKE = 0.5
+
 if TYPE_CHECKING:
     from ..ceilings.ceiling import Ceiling
     from ..experiments.record import Record
@@ -122,20 +127,34 @@ def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ..
                 f"{whose}{figures.count(own.count, 'hole')}, {figures.time(own.time)} in all, may "
                 "be the tracer's own doing and count in no finding"
             )
-    if _strangers(analyses):
+    alike = _alike(analyses)
+    if alike < _ALIKE:
         said.append(
-            "Traces without a kernel in common were given: these are hardly ranks of one job. Two "
-            "runs are compared by kuroshio perf compare"
+            f"Kernels of the same names make up {figures.share(alike, 1)} of the kernels' time of "
+            "these traces: they are hardly ranks of one job. Two runs are compared by kuroshio "
+            "perf compare"
         )
     if ranks:
         said += ranks.limits
     return tuple(dict.fromkeys(said))
 
 
-def _strangers(analyses: Sequence[Analysis]) -> bool:
-    """Whether a trace shares no kernel with the first; of those that have kernels."""
-    named = [{kernel.name for kernel in each.kernels.kernels} for each in analyses if each.kernels]
-    return any(not names & named[0] for names in named[1:])
+def _alike(analyses: Sequence[Analysis]) -> float:
+    """The least share of a trace's kernels' time that is of kernels which the first one has, too.
+
+    Or the first of the others'; 1 where fewer than two have kernels.
+    """
+    times = [
+        {kernel.name: kernel.share for kernel in each.kernels.kernels}
+        for each in analyses
+        if each.kernels
+    ]
+    shares = [
+        sum(share for name, share in one.items() if name in other)
+        for mine in times[1:]
+        for one, other in ((mine, times[0]), (times[0], mine))
+    ]
+    return min(shares, default=1.0)
 
 
 def _begun(limit: str) -> str:

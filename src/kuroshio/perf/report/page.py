@@ -20,7 +20,17 @@ from .diagnosis import Diagnosis
 from .lanes import Lanes
 from .page_data import drawn, page_data, safe, title
 from .page_roofline import picture
-from .page_tables import MOST_TRACES, experiments, holes, kernels, pipeline, ranks, roofline, waits
+from .page_tables import (
+    MOST_TRACES,
+    experiments,
+    holes,
+    host,
+    kernels,
+    pipeline,
+    ranks,
+    roofline,
+    waits,
+)
 from .palette import (
     ANNOTATION,
     CALL,
@@ -58,6 +68,10 @@ _NO_PARTS = "Without work of a device it is not told what they consist of."
 _HOLE = (
     "A hole is a time without work of a device between two pieces of its work. Shares are of the "
     "time from the first piece to the last."
+)
+_OWN = (
+    "Own is an event's time without what ran within it on its thread, which the total has. Shares "
+    "are of all threads' time."
 )
 
 
@@ -97,6 +111,8 @@ def _body(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> Iterator[str]:
         yield parts.section("Holes", parts.paragraph(_HOLE, "note"), told)
     yield parts.section("Kernels", kernels(diagnosis))
     yield parts.section("Where the host waits for a device", waits(diagnosis))
+    if told := host(diagnosis):
+        yield parts.section("What the host does", parts.paragraph(_OWN, "note"), told)
     under = diagnosis.under
     drawn_roofs = picture(diagnosis.judged, under) if under else ""
     yield parts.section("Roofline", drawn_roofs, roofline(diagnosis.judged))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Traces of which there is more than a line in tables and their lanes; all are in the JSON.
 MOST_TRACES = 16
-_MOST_KERNELS, _MOST_HOLES, _MOST_WAITS = 200, 30, 50
+_MOST_KERNELS, _MOST_HOST, _MOST_HOLES, _MOST_WAITS = 200, 100, 30, 50
 
 
 def _ns(value: int | None) -> Cell:
@@ -66,6 +66,28 @@ def kernels(diagnosis: Diagnosis) -> str:
     return parts.table("Kernels", columns, rows, sortable=True) + (
         parts.paragraph(note, "note") if note else ""
     )
+
+
+def host(diagnosis: Diagnosis) -> str:
+    """What host threads did, by name, of all traces."""
+    several = len(diagnosis.analyses) > 1
+    columns = [
+        Column("name", number=False, name=True), Column("own"), Column("share"), Column("total"),
+        Column("calls"), Column("median"), Column("longest"), Column("what", number=False),
+    ]  # fmt: skip
+    most = max(1, _MOST_HOST // len(diagnosis.analyses))
+    rows: list[list[Cell]] = []
+    for number, analysis in enumerate(diagnosis.analyses):
+        for each in analysis.host.names[:most] if analysis.host else ():
+            name = f"{title(diagnosis, number)}: {each.name}" if several else each.name
+            rows.append(
+                [
+                    figures.clipped(name, 160), _ns(each.own), _share(each.share, 1),
+                    _ns(each.times.total), (f"{each.times.count:,}", each.times.count),
+                    _ns(each.times.median), _ns(each.times.most), each.kind,
+                ]
+            )  # fmt: skip
+    return parts.table("Host", columns, rows, sortable=True)
 
 
 def _sizes(sizes: tuple[int, ...] | None) -> Cell:

@@ -10,12 +10,13 @@ from ..findings.finding import Finding
 from ..output import wrapped
 from ..timeline.analysis import Analysis
 from ..timeline.steps import Steps
-from ..timeline_text import steps_text
+from ..timeline_text import host_text, steps_text
 from .diagnosis import Diagnosis
 
 _PLACES = 3  # of a finding that are named
 _BAR, _LEAST = 24, 6  # columns of a bar, at most and at least
 _BESIDE = 40  # columns that the rest of its line takes
+_FILE = 100  # columns of a table in a file
 _INDENT = "   "
 
 
@@ -27,6 +28,8 @@ def text(diagnosis: Diagnosis, width: int | None) -> str:
     for analysis in diagnosis.analyses:
         if analysis.steps:
             paragraphs.append(_steps(analysis, analysis.steps, width))
+        if analysis.host and analysis.work is None:
+            paragraphs.append(host_text(analysis.host, width or _FILE))
     paragraphs += [wrapped(printable(f"Note: {each}."), width) for each in diagnosis.remarks]
     return "\n\n".join(paragraphs)
 

@@ -11,6 +11,7 @@ from ..traces.trace import Trace
 from .causes import holes_of
 from .groups import on_host
 from .holes import Holes
+from .host import Host, host_of
 from .kernels import Kernels, kernels_of
 from .launches import Launches, launches_of, link
 from .nest import Nest
@@ -21,8 +22,8 @@ from .waits import Waits, blocking_of, waits_of
 from .work import Work, by_device, work_of
 
 SCHEMA = "kuroshio.diagnosis/1"
-# What a document lists at most: the longest holes and waits, the first steps, and the kernels that
-# took the most time. How many there are is beside them.
+# What a document lists at most: the longest holes and waits, the first steps, and the kernels and
+# the host's names that took the most time. How many there are is beside them.
 _MOST, _MOST_STEPS, _MOST_KERNELS = 200, 10_000, 1000
 
 
@@ -31,6 +32,7 @@ class Analysis:
     """Times are int ns of the trace's clock; None is what the trace cannot tell.
 
     work        of all devices together, and `devices` of each; None without device work
+    host        what its threads did; None of a pipeline, which has stages
     pipeline    of traces of our own pipeline
     limits      what the trace does not show, and what that leaves open, a sentence each
     """
@@ -43,6 +45,7 @@ class Analysis:
     holes: Holes | None
     kernels: Kernels | None
     waits: Waits | None
+    host: Host | None
     pipeline: Pipeline | None
     limits: tuple[str, ...]
 
@@ -64,6 +67,7 @@ class Analysis:
             "holes": _holes(self.holes),
             "kernels": _kernels(self.kernels),
             "waits": _waits(self.waits),
+            "host": _host(self.host),
             "pipeline": plain(self.pipeline),
         }  # fmt: skip
 
@@ -81,6 +85,13 @@ def _kernels(kernels: Kernels | None) -> Any:
         return None
     most = [{**plain(each), "short": each.short} for each in kernels.kernels[:_MOST_KERNELS]]
     return {**plain(replace(kernels, kernels=())), "kernels": most, "names": len(kernels.kernels)}
+
+
+def _host(host: Host | None) -> Any:
+    if host is None:
+        return None
+    head = replace(host, names=host.names[:_MOST_KERNELS])
+    return {**plain(head), "count": len(host.names)}
 
 
 def _launches(launches: Launches | None) -> Any:
@@ -116,6 +127,7 @@ def analyse(trace: Trace) -> Analysis:
     links, nest = link(events), Nest(events)
     launches = launches_of(events, links)
     blocking = blocking_of(events, links, nest, launches)
+    pipeline = pipeline_of(events)
     each = by_device(events)
     # One device is all there are.
     work = replace(each[0], device=None) if len(each) == 1 else work_of(events)
@@ -128,7 +140,8 @@ def analyse(trace: Trace) -> Analysis:
         holes=holes_of(events, links, nest, launches, blocking),
         kernels=kernels_of(events, links),
         waits=waits_of(events, blocking),
-        pipeline=pipeline_of(events),
+        host=None if pipeline else host_of(events, nest),
+        pipeline=pipeline,
         limits=(*trace.cannot_tell, *_limits(events, launches)),
     )
 

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..traces.events import Events
+from ..traces.chrome_messages import larger_side
+from ..traces.events import Events, Kind
 from .groups import communicating
 from .kernels import short
+from .launches import link
+from .nest import Nest
 
 # What names of kernels and of frameworks' records have in common, longer words first.
 _KINDS = {
@@ -20,12 +23,9 @@ _KINDS = {
     "send-receive": r"send_?recv|\bsend|\brecv",
     "broadcast": r"broadcast", "gather": r"gather", "scatter": r"scatter", "reduce": r"reduce",
 }  # fmt: skip
-_ITEM = {
-    "byte": 1, "char": 1, "int8": 1, "uint8": 1, "bool": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
-    "half": 2, "float16": 2, "bfloat16": 2, "short": 2, "int16": 2,
-    "float": 4, "float32": 4, "int": 4, "int32": 4,
-    "double": 8, "float64": 8, "long": 8, "int64": 8,
-}  # fmt: skip
+_EVEN = frozenset({"all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce"})
+_UNEVEN = 8  # times as large as another rank's, a message is of another collective
+_RECORDS = (Kind.OPERATOR, Kind.ANNOTATION)
 # So much of the longest duration apart, ranks did not come together.
 _APART = 0.1
 
@@ -64,31 +64,50 @@ class Straggler:
 
 
 def collectives_of(events: Events) -> list[Collective]:
-    """In order of start."""
+    """In order of start. What a kernel does not tell, the host's record around its call may."""
+    rows = np.flatnonzero(communicating(events))
     told = {
         key: column
         for key in ("Collective name", "In msg nelems", "Out msg nelems", "dtype", "Group size")
         if (column := events.others.get(key)) is not None
     }
     found = []
-    for row in np.flatnonzero(communicating(events)).tolist():
+    for row, (recorded, record) in zip(rows.tolist(), _records(events, rows), strict=True):
         said = {
             key: column.values[code]
             for key, column in told.items()
             if (code := int(column.codes[row])) >= 0
         }
         name = short(events.named(row))
+        sides = [_whole(said.get(key)) for key in ("In msg nelems", "Out msg nelems")]
+        size = larger_side(sides, said.get("dtype", ""))
         found.append(
             Collective(
                 row,
-                _kind(said.get("Collective name", "")) or _kind(name) or name,
+                _kind(said.get("Collective name", "")) or _kind(record) or _kind(name) or name,
                 name,
                 int(events.end[row] - events.start[row]),
-                _bytes(said),
+                recorded if size is None else size,
                 _whole(said.get("Group size")),
             )
         )
     return found
+
+
+def _records(events: Events, rows: np.ndarray) -> list[tuple[int | None, str]]:
+    """Of each kernel, what the records around its call tell: the most bytes, and a name."""
+    if not (len(rows) and ((events.bytes >= 0) & events.of_kind(*_RECORDS)).any()):
+        return [(None, "")] * len(rows)
+    nest, calls = Nest(events), link(events).call_of[rows]
+    size, kind = np.full((2, len(rows)), -1, np.int64)
+    for above in nest.upwards(nest.parents(calls)):
+        record = (above >= 0) & (events.bytes[above] >= 0) & np.isin(events.kind[above], _RECORDS)
+        size = np.where(record, np.maximum(size, events.bytes[above]), size)
+        kind = np.where(record & (kind < 0), above, kind)
+    return [
+        (None if most < 0 else most, "" if row < 0 else events.named(row))
+        for most, row in zip(size.tolist(), kind.tolist(), strict=True)
+    ]
 
 
 def _kind(name: str) -> str | None:
@@ -96,37 +115,38 @@ def _kind(name: str) -> str | None:
     return next((kind for kind, words in _KINDS.items() if re.search(words, plain)), None)
 
 
-def _bytes(said: dict[str, str]) -> int | None:
-    """Of the larger side: an all-gather makes it of many, a reduce-scatter takes it apart."""
-    sides = [_whole(said.get(key)) for key in ("In msg nelems", "Out msg nelems")]
-    items = [side for side in sides if side is not None]
-    item = _ITEM.get(said.get("dtype", "").lower())
-    return max(items) * item if items and item else None
-
-
 def _whole(text: str | None) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"\d{1,15}", text.strip()) else None
 
 
 def matched(ranks: Sequence[Sequence[Collective]]) -> tuple[list[list[Collective]], set[str]]:
-    """Those that all ranks have, by name and order within it: a list with one of each rank.
+    """Those that all ranks have, alike and in order: a list with one of each rank.
 
-    And the names of which ranks have different numbers: their order says nothing.
+    And the names of which ranks have different numbers, or sizes that cannot be of one collective:
+    their order says nothing. Alike are those of one name, kind (NCCL sends and receives for what a
+    program calls all-to-all) and, where all ranks have as many, bytes.
     """
-    by_name: list[dict[str, list[Collective]]] = []
+    by_name: list[dict[tuple[str, str, int | None], list[Collective]]] = []
     for mine in ranks:
-        names: dict[str, list[Collective]] = defaultdict(list)
+        names: dict[tuple[str, str, int | None], list[Collective]] = defaultdict(list)
         for each in mine:
-            names[each.name].append(each)
+            names[each.name, each.kind, each.bytes if each.kind in _EVEN else None].append(each)
         by_name.append(names)
     together, differ = [], set()
     for name in dict.fromkeys(name for names in by_name for name in names):
         lists = [names.get(name, []) for names in by_name]
-        if len({len(each) for each in lists}) == 1:
-            together += [list(each) for each in zip(*lists, strict=True)]
+        pairs = [list(each) for each in zip(*lists, strict=False)]
+        if len({len(each) for each in lists}) == 1 and all(map(_may_be_one, pairs)):
+            together += pairs
         else:
-            differ.add(name)
+            differ.add(name[0])
     return together, differ
+
+
+def _may_be_one(ranks: Sequence[Collective]) -> bool:
+    """Whether what ranks sent is of a size: if not, something is missing in one of the traces."""
+    sizes = [each.bytes for each in ranks if each.bytes]
+    return not sizes or max(sizes) <= _UNEVEN * min(sizes)
 
 
 def stragglers_of(together: Sequence[Sequence[Collective]]) -> list[Straggler]:

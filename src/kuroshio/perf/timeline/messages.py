@@ -6,12 +6,13 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..ceilings.ceiling import GB, Ceiling
 from .collectives import Collective
 
 _NEAR = 4.0  # times as large or as small, a measured message says nothing of another
+_LARGER = 4.0  # times as large, a message of the same trace shows what large ones attain
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Message:
     algorithm   bytes over time
     bus         times the factor of the collective: what each rank's link carries
     ceiling     measured all-reduce of messages about as large, GB/s of the bus; None without
+    large       bytes over time, GB/s, that much larger messages attain: as measured, else the best
+                of the same kind in this trace that are larger; None where neither is known
     rows        of the slowest, on the first rank, at most 20
     """
 
@@ -33,6 +36,7 @@ class Message:
     algorithm: float | None
     bus: float | None
     ceiling: float | None
+    large: float | None
     rows: tuple[int, ...]
 
 
@@ -59,10 +63,25 @@ def messages_of(
             Message(
                 kind, size if size >= 0 else None, ranks or None, len(mine), median, rate, bus,
                 _ceiling(ceilings, size, ranks) if kind == "all-reduce" and size > 0 else None,
+                _measured(ceilings, ranks) if kind == "all-reduce" else None,
                 tuple(row for _, row in mine[::-1][:20]),
             )
         )  # fmt: skip
+    made = [replace(each, large=each.large or _larger(each, made)) for each in made]
     return sorted(made, key=lambda message: -message.calls * message.median)
+
+
+def _larger(message: Message, among: Sequence[Message]) -> float | None:
+    """What those of its kind and group attain that are much larger."""
+    rates = [
+        each.algorithm
+        for each in among
+        if each.algorithm
+        and (each.kind, each.group) == (message.kind, message.group)
+        and message.bytes is not None
+        and (each.bytes or 0) >= _LARGER * message.bytes
+    ]
+    return max(rates, default=None)
 
 
 def _factor(kind: str, ranks: int) -> float | None:
@@ -78,15 +97,28 @@ def _factor(kind: str, ranks: int) -> float | None:
     return None
 
 
+def _sweep(ceilings: Sequence[Ceiling], ranks: int) -> list[tuple[int, float]]:
+    """Measured all-reduces of so many devices: bytes of a message, and GB/s of them."""
+    return [
+        (each.message_bytes, each.value)
+        for each in ceilings
+        if (of := re.fullmatch(r"all-reduce of (\d+)", each.name))
+        and each.unit == GB
+        and each.message_bytes
+        and int(of[1]) == ranks
+    ]
+
+
+def _measured(ceilings: Sequence[Ceiling], ranks: int) -> float | None:
+    return max((rate for _, rate in _sweep(ceilings, ranks)), default=None)
+
+
 def _ceiling(ceilings: Sequence[Ceiling], size: int, ranks: int) -> float | None:
-    """Of as many devices, and of the message nearest in size, by ratio."""
+    """Of as many devices, and of the message nearest in size, by ratio; of the bus."""
     best: tuple[float, float] | None = None
-    for each in ceilings:
-        of = re.fullmatch(r"all-reduce of (\d+)", each.name)
-        if of is None or each.unit != GB or not each.message_bytes or int(of[1]) != ranks:
-            continue
-        away = abs(math.log(each.message_bytes / size))
+    for measured, rate in _sweep(ceilings, ranks):
+        away = abs(math.log(measured / size))
         factor = _factor("all-reduce", ranks)
         if factor and away <= math.log(_NEAR) and (best is None or away < best[0]):
-            best = away, each.value * factor
+            best = away, rate * factor
     return None if best is None else best[1]

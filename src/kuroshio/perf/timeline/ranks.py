@@ -165,6 +165,6 @@ def _limits(
         )
     if differ:
         yield (
-            f"Of {len(differ)} kinds of collectives ranks recorded different numbers: who came "
-            "last to them is not known"
+            f"Of {len(differ)} kinds of collectives ranks recorded different numbers or sizes: who "
+            "came last to them is not known"
         )

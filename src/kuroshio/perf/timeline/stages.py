@@ -21,6 +21,8 @@ class Role(StrEnum):
     READING = "reading"  # finds, reads and inflates input
     PREPARATION = "preparation"  # makes of the input what kernels take
     OUTPUT = "output"
+    COMPILING = "compiling"
+    START = "start-up"  # what a run does once, before it begins to work
     OTHER = "other"
     WAITING = "waiting"  # nobody does anything that was recorded
 
@@ -30,8 +32,10 @@ _ROLES = {
     "index": Role.READING, "read": Role.READING, "inflate": Role.READING, "fetch": Role.READING,
     "decode": Role.PREPARATION, "fill": Role.PREPARATION,
     "collect": Role.OUTPUT, "compress": Role.OUTPUT, "write": Role.OUTPUT,
+    "compile": Role.COMPILING, "start": Role.START,
     "wait": Role.WAITING,
 }  # fmt: skip
+_ALONE = ("index", "compile", "start")  # one thread's, without which the others cannot begin
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ class Pipeline:
     on_device  whether a device computes. Then parts are moments, and `of` is total: with the
                kernel at work nothing starves it, whatever else goes on. Without one, parts are
                threads' time, and `of` is total times threads,
-               or more where a thread that waits for others worked beside them
+               or more where a thread that waits for others worked beside them; while one looks
+               through files, compiles or starts, others that have nothing to do wait for that
     bound_by   the role with the most of it; starves: whom it keeps waiting, None of the kernel
     """
 
@@ -89,7 +94,7 @@ def pipeline_of(events: Events) -> Pipeline | None:
         parts, of = _moments(events, rows, roles, total), total
     else:
         rows = np.flatnonzero(stage)
-        parts = _thread_time(events, rows, roles, total * threads)
+        parts = _thread_time(events, rows, roles, total, threads)
         of = sum(parts.values())
     bound_by = max(parts, key=lambda role: parts[role])
     return Pipeline(
@@ -126,11 +131,21 @@ def _moments(events: Events, rows: np.ndarray, roles: np.ndarray, total: int) ->
 
 
 def _thread_time(
-    events: Events, rows: np.ndarray, roles: np.ndarray, whole: int
+    events: Events, rows: np.ndarray, roles: np.ndarray, total: int, threads: int
 ) -> dict[Role, int]:
     sums = np.bincount(roles[rows], events.duration[rows], len(Role)).astype(np.int64)
     parts = {role: int(sums[number]) for number, role in enumerate(Role)}
-    parts[Role.WAITING] = max(whole - int(sums.sum()) + parts[Role.WAITING], 0)
+    parts[Role.WAITING] = max(total * threads - int(sums.sum()) + parts[Role.WAITING], 0)
+    working = rows[roles[rows] != list(Role).index(Role.WAITING)]
+    taken: Intervals = NONE
+    for stage in _ALONE:
+        mine = [number for number, name in enumerate(events.names) if name == stage]
+        when = during(events, rows[np.isin(events.name[rows], mine)]) - taken
+        taken = taken | when
+        worked = int(when.within(events.start[working], events.end[working]).sum())
+        idle = min(max(threads * when.total - worked, 0), parts[Role.WAITING])
+        parts[_ROLES[stage]] += idle
+        parts[Role.WAITING] -= idle
     return parts
 
 
@@ -147,7 +162,7 @@ def _workers(events: Events, rows: np.ndarray, roles: np.ndarray) -> int:
 
 
 def _starved(by: Role, on_device: bool) -> Role | None:
-    if by in (Role.KERNEL, Role.WAITING):
+    if by in (Role.KERNEL, Role.COMPILING, Role.START, Role.WAITING):
         return None
     if by is Role.LINK or not on_device:
         return Role.KERNEL

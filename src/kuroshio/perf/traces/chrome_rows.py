@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import Refusal
 from . import chrome_kinds
 from .chrome_columns import Arguments, Names, Texts, Triples, whole, wholes
+from .chrome_messages import RECORD, message_bytes
 from .chrome_pairs import PHASES, Pairs
 from .decimals import nanoseconds
 from .events import ABSENT, Column, Events, Kind
@@ -128,6 +129,7 @@ class Rows:
         self._device = _Group(_OF_DEVICE, (_GRID, _BLOCK))
         self._calls = _Group(_OF_CALLS, (_GRID, _BLOCK))
         self._operators = _Group(_OPERATOR, learns=False)
+        self._is_record = bytearray()  # by number of a name
         self._flows: list[tuple[np.ndarray, ...]] = []
 
     @property
@@ -197,9 +199,12 @@ class Rows:
         )
         exact = (begin_ns != ABSENT) & (end_ns != ABSENT)
         names, lanes = self.names, self._lanes
+        name = np.array([names[event.name] for event in events], np.int32)
+        if group is self._operators:
+            group.add(bytes=message_bytes(events, self._records(name)))
         group.add(
             kind=(codes % chrome_kinds.A_FORM).astype(np.uint8),
-            name=np.array([names[event.name] for event in events], np.int32),
+            name=name,
             start=np.where(exact, begin_ns, drawn),
             end=np.where(exact, end_ns, end),
             drawn=drawn,
@@ -207,6 +212,12 @@ class Rows:
             process_lane=np.array([lanes[event.pid] for event in events], np.int32),
             thread_lane=np.array([lanes[event.tid] for event in events], np.int32),
         )
+
+    def _records(self, name: np.ndarray) -> np.ndarray:
+        """Which of these events, by the numbers of their names, are records of collectives."""
+        new = self.names.texts[len(self._is_record) :]
+        self._is_record += bytes(RECORD.match(text) is not None for text in new)
+        return np.frombuffer(bytes(self._is_record), bool)[name]
 
     def _of_rocprof(self, event: Event) -> int | None:
         """Of an event without a category, which rocprof's are."""

@@ -81,7 +81,7 @@ class Events:
     device, stream    of device events: int32 and int64
     correlation  int64, the same for a call and for the device's event that it began
     operator     int64, of an operator and of the calls and device events within it
-    bytes        int64, of copies and sets
+    bytes        int64, of copies and sets; of records of collectives, of the message's larger side
     direction    int8 of copies, see Direction
     grid, block  (event, 3) of kernels: blocks or workgroups, and threads in each
     registers    int32, a thread; of AMD vector registers

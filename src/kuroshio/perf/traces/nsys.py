@@ -62,7 +62,7 @@ def read(path: Path) -> Trace:
         reader = _Reader(database)
         parts = [reader.kernels(), reader.graphs(), reader.copies(), reader.sets(),
                  *map(reader.calls, _HOST_TABLES), reader.waits(), reader.ranges()]  # fmt: skip
-        devices, rank, facts = reader.devices(), reader.rank(), reader.facts()
+        devices, ranks, facts = reader.devices(), reader.ranks(), reader.facts()
         open_ranges = database.count("NVTX_EVENTS", f"{_RANGES} AND end IS NULL")
     events, notes = sound(together(_processes(joined(parts))))
     if not len(events):
@@ -77,7 +77,9 @@ def read(path: Path) -> Trace:
             number: devices.get(number, Device(number, maker="NVIDIA"))
             for number in told[told != ABSENT].tolist()
         },
-        rank=rank, cannot_tell=(*_lacks(events, parts[1], open_ranges), *notes), facts=facts,
+        rank=next(iter(ranks.values())) if len(ranks) == 1 else None,
+        cannot_tell=(*_lacks(events, parts[1], open_ranges), *notes), facts=facts,
+        process_ranks=ranks,
     )  # fmt: skip
 
 
@@ -201,11 +203,14 @@ class _Reader:
                 )  # fmt: skip
         return found
 
-    def rank(self) -> int | None:
-        """Of MPI, where the file has one process's."""
-        ranks = {row["rank"] for row in self._database.rows("MPI_RANKS", ("rank",))}
-        rank = ranks.pop() if len(ranks) == 1 else None
-        return rank if isinstance(rank, int) and rank >= 0 else None
+    def ranks(self) -> dict[int, int]:
+        """Of MPI, by process."""
+        return {
+            _process(whose): rank
+            for row in self._database.rows("MPI_RANKS", ("globalPid", "globalTid", "rank"))
+            if isinstance(rank := row["rank"], int) and rank >= 0
+            and isinstance(whose := row["globalPid"] or row["globalTid"], int)
+        }  # fmt: skip
 
     def facts(self) -> dict[str, str]:
         wanted = {"EXPORT_PRODUCT_VERSION": "nsys", "EXPORT_SCHEMA_VERSION": "schema"}
@@ -258,6 +263,11 @@ class _Reader:
         return fitting(np.array(numbers, np.int64)[codes.reshape(-1)])
 
 
+def _process(number: Any) -> Any:
+    """Of globalTid or globalPid, one or many."""
+    return (number >> 24) & 0xFFFFFF
+
+
 def _process_and_thread(
     numbers: np.ndarray | None,
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -266,7 +276,7 @@ def _process_and_thread(
         return None, None
     there = numbers != ABSENT
     return (
-        np.where(there, (numbers >> 24) & 0xFFFFFF, ABSENT),
+        np.where(there, _process(numbers), ABSENT),
         np.where(there, numbers & 0xFFFFFF, ABSENT),
     )
 

@@ -23,6 +23,7 @@ import numpy as np
 from ...errors import Refusal
 from . import rocm
 from .events import ABSENT, Events, Kind, joined
+from .processes import process_ranks
 from .sound import as_texts, fitting, named, sound, together
 from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
@@ -56,7 +57,8 @@ def read(path: Path) -> Trace:
         }
         facts = {key: value for process in processes for key, value in process.facts().items()}
         packed = [note for process in processes for note in process.notes]
-        rank, ranks = processes[0].rank() if len(processes) == 1 else (None, None)
+        told = [process.rank() for process in processes]
+    rank, ranks = told[0] if len(told) == 1 else (None, None)
     events, notes = sound(together(parts))
     if not len(events):
         raise Refusal(f"{path} has rocpd's tables and no events in them. {_ADVICE}")
@@ -69,6 +71,7 @@ def read(path: Path) -> Trace:
         ranks=ranks,
         cannot_tell=(*rocm.lacks(events), *dict.fromkeys(packed), *notes),
         facts=facts,
+        process_ranks=process_ranks(zip(parts, (rank for rank, _ in told), strict=True)),
     )
 
 

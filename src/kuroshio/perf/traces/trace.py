@@ -27,6 +27,7 @@ class Trace:
 
     form         the format's name, for people
     rank, ranks  this process among those that worked together, None where that is not told
+    process_ranks   of a file with several processes, by their numbers, where it tells them
     devices      by number
     cannot_tell  what this trace or its format does not show, a sentence each, without full stop
     facts        versions and the like, by name
@@ -40,3 +41,4 @@ class Trace:
     ranks: int | None = None
     cannot_tell: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    process_ranks: Mapping[int, int] = field(default_factory=dict)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from typing import Any
 
 from llvmlite import ir
@@ -34,18 +33,6 @@ def int32_at(typingctx, address):
         return builder.load(builder.inttoptr(args[0], ir.IntType(32).as_pointer()))
 
     return types.int32(address), codegen
-
-
-@functools.cache
-def libdeflate() -> ctypes.CDLL:
-    """The library in the package `deflate`; ImportError or OSError where it cannot be had."""
-    import deflate
-
-    library = ctypes.CDLL(deflate._deflate.__file__)
-    library.libdeflate_alloc_decompressor.restype = ctypes.c_void_p
-    library.libdeflate_free_decompressor.argtypes = [ctypes.c_void_p]
-    library.libdeflate_free_decompressor.restype = None
-    return library
 
 
 def address_of(library: ctypes.CDLL, name: str) -> int:
