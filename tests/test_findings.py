@@ -266,6 +266,16 @@ def ranks(*computes: int):
     return traces
 
 
+@pytest.mark.parametrize(("before", "said"), [(9 * MS, False), (12 * MS, True)])
+def test_steps_that_are_mostly_before_the_first_work(before, said):
+    made = Made()
+    made.annotation("ProfilerStep#1", 0, before + 10 * MS)
+    made.launch("gemm", before, 10 * MS)
+    remarks = [each for each in diagnose([made.trace()]).remarks if "Shares are of the" in each]
+    assert len(remarks) == said
+    assert not said or "The steps took 22.0 ms" in remarks[0]
+
+
 def test_unequal_ranks():
     diagnosis = diagnose(ranks(500, 500, 1000, 500))
     found = next(each for each in diagnosis.findings if each.key == "imbalance")
