@@ -126,7 +126,7 @@ def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ..
         said += [f"{whose}{limit}" if whose else _begun(limit) for limit in each.limits]
         if each.work and each.steps and each.steps.total > _LONGER * each.work.span:
             said.append(
-                f"{whose}Shares are of the {figures.time(each.work.span)} from the devices' first to "
+                f"{whose}Shares are of the {figures.time(each.work.span)} from devices' first to "
                 f"their last work. The steps took {figures.time(each.steps.total)}: most of that "
                 "lies before or after, and no finding is about it"
             )
