@@ -31,7 +31,6 @@ import xarray as xr
 import kuroshio as ks
 from cli_runs import left_over, start
 from emulator import EmulatedGpu
-from kuroshio.api import Job
 from kuroshio.archive.badfile import BadFile
 from kuroshio.archive.catalog import open_archive
 from kuroshio.archive.synthetic import make_archive
@@ -39,6 +38,7 @@ from kuroshio.archive.write_netcdf import NetcdfStore
 from kuroshio.device import cuda
 from kuroshio.errors import Refusal
 from kuroshio.interrupt import FAREWELL
+from kuroshio.job import Job
 from kuroshio.request import Request
 
 pytestmark = pytest.mark.filterwarnings(

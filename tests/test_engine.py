@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import strategies
 from engine import archive_of, compute, drawn_job
-from kuroshio.api import Job
 from kuroshio.archive.read import Reader
 from kuroshio.device.cpu import Crew
 from kuroshio.errors import Refusal
+from kuroshio.job import Job
 from kuroshio.keys import AFFINE16, Keys
 from kuroshio.request import Request
 
@@ -96,7 +96,7 @@ def test_land_is_left_out_and_found_again(ice):
 
 
 def test_a_run_that_begins_anew_warns_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("kuroshio.api.space_warning", lambda *_: "tight")
+    monkeypatch.setattr("kuroshio.job.space_warning", lambda *_: "tight")
     sample = striped(np.random.default_rng(), ice=True)
     archive = archive_of(sample, tuple(range(1, sample.days.size)))
     request = Request((2000, 2002), (50.0, 90.0), doys=tuple(range(190, 230)))

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import kuroshio as ks
 from cli_runs import run_here
-from kuroshio.api import Job
 from kuroshio.archive.catalog import open_archive
 from kuroshio.archive.synthetic import make_archive
 from kuroshio.cornish_fisher import coefficients
 from kuroshio.engines import means
 from kuroshio.errors import Refusal
+from kuroshio.job import Job
 from kuroshio.reference import estimated, statistics_of
 from kuroshio.request import Request
 from test_known_answers import read_series

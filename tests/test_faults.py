@@ -20,10 +20,10 @@ import kuroshio as ks
 from archive_files import write_series
 from cli_runs import YEARS, assert_refused, daily_codes, left_over, run, run_here, start
 from kuroshio import Refusal
-from kuroshio.api import Job
 from kuroshio.archive.catalog import open_archive
 from kuroshio.archive.describe import describe
 from kuroshio.archive.write import _store_of, open_output
+from kuroshio.job import Job
 from kuroshio.request import Request
 
 

@@ -13,9 +13,9 @@ import xarray as xr
 
 import kuroshio
 from kuroshio import reference
-from kuroshio.api import Job
 from kuroshio.archive.catalog import open_archive
 from kuroshio.errors import Refusal
+from kuroshio.job import Job
 from kuroshio.request import Request
 
 DAYS = np.arange(10957, 10957 + 731)  # 2000 and 2001

@@ -17,7 +17,7 @@ import xarray as xr
 import kuroshio as ks
 from archive_files import write_series
 from cli_runs import run_here
-from kuroshio.api import Job
+from kuroshio.job import Job
 from kuroshio.request import Request
 
 WITHIN = 2e-6

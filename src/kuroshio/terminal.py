@@ -16,10 +16,10 @@ from .keys import AFFINE16, AFFINE32, FLOAT32, YEARS_PER_WORD, Keys
 from .messages import printable
 
 if TYPE_CHECKING:
-    from .api import Done, Job
     from .archive.model import Archive
     from .archive.plan import Plan
     from .engines.choose import Choice
+    from .job import Done, Job
 
 _KEYS = {
     AFFINE16: "16-bit codes",

@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     gc.disable()  # what is imported and learned of files stays: garbage is looked for in vain
-    from ..api import Job
     from ..bar import Bar
+    from ..job import Job
 
     job = Job(
         request_of(arguments, 366),

@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     gc.disable()
     from ..account import Account
-    from ..api import Job
     from ..bar import Bar
+    from ..job import Job
     from ..terminal import plan_facts, show_plan
 
     with Bar(arguments.json) as bar:

@@ -9,9 +9,9 @@ from time import perf_counter
 import numpy as np
 
 from ..account import COMPUTE, COPY, Account
-from ..api import Job
 from ..archive.model import Archive
 from ..intervals import Intervals
+from ..job import Job
 from ..request import Request
 from .problem import Problem
 from .results import PassTimes

@@ -15,7 +15,6 @@ import numpy as np
 
 from .. import calendar as cal
 from ..account import Account
-from ..api import MEMORY_SHARE, divisor
 from ..archive.describe import Schema, history_line
 from ..archive.fetch import close_files
 from ..archive.key_kind import NotCodes, choose_keys, sample_values, widest_keys
@@ -27,6 +26,7 @@ from ..archive.write import check_output, choose_cell_chunks, open_output, space
 from ..archive.write_chunks import OutputWriter
 from ..device.cpu import Crew, available_memory_bytes, available_threads
 from ..errors import Refusal
+from ..job import MEMORY_SHARE, divisor
 from ..keys import Keys
 from ..memory_output import MemoryOutput
 from ..request import Request, check_doys
