@@ -330,6 +330,10 @@ def test_messages_that_are_none_of_it(messages, spare):
     assert "small-messages" not in keys(diagnose(sending(*messages, spare=spare)))
 
 
+def test_ten_messages_are_many():
+    assert "small-messages" in keys(diagnose(sending((10, 4000, 500 * US), LARGE)))
+
+
 def test_measured_messages_tell_what_large_ones_attain():
     measured = [
         Ceiling("all-reduce of 2", "link", GB, value, value, value, 5, "", message_bytes=size)
@@ -404,6 +408,17 @@ def test_a_pipeline_shows_the_moments_in_which_the_device_waits():
     kernels = trace.events[trace.events.kind == 0]
     for place in found.places:
         assert not ((kernels.start < place.end) & (kernels.end > place.start)).any()
+
+
+@pytest.mark.parametrize(
+    ("key", "title"),
+    [("pipeline-reading", "starved by reading"), ("pipeline-kernel", "bound by the kernel"),
+     ("pipeline-compiling", "starved by compiling")],
+)  # fmt: skip
+def test_what_bounds_a_pipeline_does_not_starve_it(key, title):
+    assert diagnose([CASES[key](True)]).findings[0].title == f"The pipeline is {title}"
+    threads = diagnose([THREADS["pipeline-reading"](True)]).findings[0]
+    assert threads.title == "The pipeline is bound by reading"
 
 
 def test_a_link_says_what_it_carries():

@@ -72,6 +72,17 @@ def test_ranks_that_are_told_may_share_a_device(tmp_path):
     assert set(first.events.process.tolist()) == {4010}
 
 
+@pytest.mark.parametrize("ranks", [(3, 3), (3, None)])
+def test_ranks_that_are_told_twice_or_half_are_not_believed(tmp_path, ranks):
+    def told(file) -> None:
+        for number, rank in zip((4000, 4010), ranks, strict=True):
+            if rank is not None:
+                file.insert("MPI_RANKS", globalPid=number << 24, rank=rank)
+
+    write_nsys(tmp_path / "run", (process(4000, 0), process(4010, 0)), told)
+    assert len(ranks_of(read(tmp_path / "run"))) == 1
+
+
 def test_a_process_without_work_is_no_rank(tmp_path):
     loader = Process(4020, calls=(Call("cudaGetDevice", BASE, BASE + MS, 1, 4020),))
     write_nsys(tmp_path / "run", (process(4000, 0), loader))
