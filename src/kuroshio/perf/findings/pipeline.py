@@ -78,7 +78,7 @@ def bottleneck(seen: Seen) -> Finding | None:
         return None
     role, saves, why, how = found
     names = [] if role is Role.WAITING else _names(pipeline, role)
-    describing = role is Role.READING and _mostly_describing(pipeline)
+    describing = _describes(pipeline, role)
     what = _DESCRIBING if describing else _WORDS[role]
     verify = _ONCE if describing else _VERIFY.get(role, _AGAINST_ITS_ROOF)
     when = _when(seen, pipeline, role)
@@ -144,17 +144,16 @@ def _of_threads(pipeline: Pipeline, seen: Seen) -> tuple[Role, int, str, str] | 
         f"Of the time of {figures.count(pipeline.threads, 'thread')} over "
         f"{figures.time(pipeline.total)}, {100 * share:.0f}% is {_WORDS[role]}."
     )
-    alone = role is Role.READING and _mostly_describing(pipeline)
-    names = [_INDEX] if alone else _names(pipeline, role)
+    names = [_INDEX] if _describes(pipeline, role) else _names(pipeline, role)
     saves = max(pipeline.total - least_without(seen.analysis.trace.events, names), 0)
     return role, saves, why, _THE_REST
 
 
-def _mostly_describing(pipeline: Pipeline) -> bool:
-    """Whether most of reading is the index; threads that have nothing to do meanwhile count."""
+def _describes(pipeline: Pipeline, role: Role) -> bool:
+    """Whether it is reading, and most of that the index; threads that have nothing to do meanwhile count."""
     busy = sum(stage.busy for stage in pipeline.stages if stage.name == _INDEX)
     lanes = 1 if pipeline.on_device else pipeline.threads
-    return 2 * busy * lanes > pipeline.parts[Role.READING]
+    return role is Role.READING and 2 * busy * lanes > pipeline.parts[role]
 
 
 def _names(pipeline: Pipeline, *roles: Role) -> list[str]:
