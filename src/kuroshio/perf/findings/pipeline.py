@@ -150,7 +150,7 @@ def _of_threads(pipeline: Pipeline, seen: Seen) -> tuple[Role, int, str, str] | 
 
 
 def _describes(pipeline: Pipeline, role: Role) -> bool:
-    """Whether it is reading, and most of that the index; threads that have nothing to do meanwhile count."""
+    """Whether it is reading, and most of that the index; threads that are idle meanwhile count."""
     busy = sum(stage.busy for stage in pipeline.stages if stage.name == _INDEX)
     lanes = 1 if pipeline.on_device else pipeline.threads
     return role is Role.READING and 2 * busy * lanes > pipeline.parts[role]
