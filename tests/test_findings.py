@@ -440,6 +440,34 @@ def test_what_threads_could_save_counts_that_others_wait_for_it():
     assert (found.key, found.saves) == ("pipeline-reading", 9 * MS)
 
 
+def test_what_the_rest_needs_is_not_saved():
+    """On as many threads; what only one can do, and what a thread that waits does, on one."""
+    made = Made()
+    made.stage("compile", 0, 10 * MS, thread=1)
+    for thread in (1, 2):
+        made.stage("inflate", 10 * MS, 50 * MS, thread=thread)
+        made.stage("compute", 50 * MS, 52 * MS, thread=thread)
+    found = diagnose([made.trace()]).findings[0]
+    assert (found.key, found.saves) == ("pipeline-reading", (52 - 10) * MS)
+    made.stage("write", 0, 15 * MS, thread=3)
+    made.stage("wait", 15 * MS, 52 * MS, thread=3)
+    found = diagnose([made.trace()]).findings[0]
+    assert (found.key, found.saves) == ("pipeline-reading", (52 - 15) * MS)
+
+
+@pytest.mark.parametrize(("lasts", "said"), [(30, True), (15, False)])
+def test_files_that_are_described_need_no_faster_disk(lasts, said):
+    made = Made()
+    made.stage("index", 0, lasts * MS, thread=1)
+    for thread in (1, 2):
+        made.stage("inflate", lasts * MS, (lasts + 20) * MS, thread=thread)
+    found = diagnose([made.trace()]).findings[0]
+    assert found.key == "pipeline-reading"
+    assert ("describing files" in found.title) == said
+    assert any("--no-cache" in each for each in found.directions) == said
+    assert found.saves == (lasts if said else lasts + 20) * MS
+
+
 def test_waiting_is_shown_where_nobody_works():
     made = Made()
     for thread in (1, 2):

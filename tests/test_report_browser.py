@@ -99,7 +99,7 @@ def test_the_hole_has_the_colour_of_its_cause(show):
     shown = show(trace)
     middle = (place.start + place.end) / 2 - int(trace.events.start[0])
     colour = pixel(shown, middle, "r => !r.label && r.device === 0")
-    assert colour == [0xE6, 0x9F, 0x00, 255]
+    assert colour == [0xE9, 0xA1, 0x09, 255]
 
 
 def test_keys(show):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..timeline.groups import during
 from ..timeline.intervals import Intervals, union
-from ..timeline.stages import Pipeline, Role
+from ..timeline.stages import Pipeline, Role, least_without
 from ..traces.events import Kind
 from . import figures
 from .finding import Finding
@@ -27,6 +27,7 @@ _WORDS = {
     Role.OTHER: "work of other kinds",
     Role.WAITING: "waiting",
 }
+_THE_REST = "all but what the rest needs, divided evenly among as many threads, and no quicker"
 _AGAINST_ITS_ROOF = ("That role alone against its roof (kuroshio perf ceilings, perf roofline)",)
 _ONCE = ("Whether it is as long in a second run, and in a longer one",)
 _VERIFY = {
@@ -37,6 +38,9 @@ _VERIFY = {
         "Whether the run is long enough: pieces may be few",
     ),
 }
+# Of reading, what one thread does before there is work for others.
+_INDEX, _DESCRIBING = "index", "describing files"
+_AGAIN = ("Run it again, without --no-cache: what was learned of files is kept",)
 # Options are those of `kuroshio climatology`, which writes such traces.
 _DIRECTIONS = {
     Role.KERNEL: (
@@ -69,19 +73,22 @@ def bottleneck(seen: Seen) -> Finding | None:
     pipeline = seen.analysis.pipeline
     if pipeline is None or not pipeline.total:
         return None
-    found = _of_device(pipeline, seen) if pipeline.on_device else _of_threads(pipeline)
+    found = _of_device(pipeline, seen) if pipeline.on_device else _of_threads(pipeline, seen)
     if found is None:
         return None
     role, saves, why, how = found
     names = [] if role is Role.WAITING else _names(pipeline, role)
+    describing = _describes(pipeline, role)
+    what = _DESCRIBING if describing else _WORDS[role]
+    verify = _ONCE if describing else _VERIFY.get(role, _AGAINST_ITS_ROOF)
     when = _when(seen, pipeline, role)
     bound = role is Role.KERNEL or not pipeline.on_device
     return Finding(
         key=f"pipeline-{role.value}",
-        title=f"The pipeline is {'bound' if bound else 'starved'} by {_WORDS[role]}",
-        summary=why,
-        verify=_VERIFY.get(role, _AGAINST_ITS_ROOF),
-        directions=_DIRECTIONS[role],
+        title=f"The pipeline is {'bound' if bound else 'starved'} by {what}",
+        summary=f"{why} Most of that is {_DESCRIBING}." if describing else why,
+        verify=verify,
+        directions=_AGAIN if describing else _DIRECTIONS[role],
         saves=saves,
         of=pipeline.total,
         how=how,
@@ -128,7 +135,7 @@ def _rate(seen: Seen) -> str:
     return f" Copies carry {events.bytes[copies].sum() / took:.2g} GB/s." if took else ""
 
 
-def _of_threads(pipeline: Pipeline) -> tuple[Role, int, str, str] | None:
+def _of_threads(pipeline: Pipeline, seen: Seen) -> tuple[Role, int, str, str] | None:
     role = pipeline.bound_by
     share = pipeline.parts[role] / pipeline.of
     if share <= _MOST:
@@ -137,9 +144,16 @@ def _of_threads(pipeline: Pipeline) -> tuple[Role, int, str, str] | None:
         f"Of the time of {figures.count(pipeline.threads, 'thread')} over "
         f"{figures.time(pipeline.total)}, {100 * share:.0f}% is {_WORDS[role]}."
     )
-    waiting = 0 if role is Role.WAITING else pipeline.parts[Role.WAITING]
-    saves = round((share + waiting / pipeline.of) * pipeline.total)
-    return role, saves, why, "its share of the threads' time, and waiting, which may be for it"
+    names = [_INDEX] if _describes(pipeline, role) else _names(pipeline, role)
+    saves = max(pipeline.total - least_without(seen.analysis.trace.events, names), 0)
+    return role, saves, why, _THE_REST
+
+
+def _describes(pipeline: Pipeline, role: Role) -> bool:
+    """Whether it is reading, and most of that the index; threads that are idle meanwhile count."""
+    busy = sum(stage.busy for stage in pipeline.stages if stage.name == _INDEX)
+    lanes = 1 if pipeline.on_device else pipeline.threads
+    return role is Role.READING and 2 * busy * lanes > pipeline.parts[role]
 
 
 def _names(pipeline: Pipeline, *roles: Role) -> list[str]:

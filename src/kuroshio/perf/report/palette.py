@@ -1,7 +1,8 @@
 """What is drawn in which colour: one for each reason, the same in bars, holes and events.
 
-The colours (page.css) are told apart by people who see fewer of them: those of Okabe and Ito, and
-greys. None is the only sign: bars, holes and events have words too.
+The colours (page.css) are told apart by people who see fewer of them, by day and by night: near
+those of Okabe and Ito, moved until a test found no two alike that stand in one bar or key. None is
+the only sign: bars, holes and events have words too.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -103,6 +103,29 @@ def pipeline_of(events: Events) -> Pipeline | None:
     )  # fmt: skip
 
 
+def least_without(events: Events, names: Collection[str]) -> int:
+    """ns that stages of other names take at least, on the threads that did them.
+
+    Work of workers may move from one to another and into smaller pieces; that of threads which
+    wait for others may not, nor what only one can do.
+    """
+    rows = np.flatnonzero(events.kind == Kind.STAGE)
+    roles = _roles(events)
+    waits, lane = _waiters(events, rows, roles)
+    others = ~_named(events, rows, names) & (roles[rows] != list(Role).index(Role.WAITING))
+    works = others & ~np.isin(lane, waits)
+    shared = int(events.duration[rows[works]].sum()) // _workers(events, rows, roles)
+    alone = np.bincount(lane[others & ~works], events.duration[rows[others & ~works]])
+    whole = events.duration[rows[others & _named(events, rows, _ALONE)]]
+    return max(shared, int(alone.max(initial=0)), int(whole.max(initial=0)))
+
+
+def _named(events: Events, rows: np.ndarray, names: Collection[str]) -> np.ndarray:
+    """(row,) whether it has one of these names."""
+    numbers = [number for number, name in enumerate(events.names) if name in names]
+    return np.isin(events.name[rows], numbers)
+
+
 def _roles(events: Events) -> np.ndarray:
     """(event,) int8: place in Role, of stages and of work of a device."""
     places = list(Role)
@@ -139,8 +162,7 @@ def _thread_time(
     working = rows[roles[rows] != list(Role).index(Role.WAITING)]
     taken: Intervals = NONE
     for stage in _ALONE:
-        mine = [number for number, name in enumerate(events.names) if name == stage]
-        when = during(events, rows[np.isin(events.name[rows], mine)]) - taken
+        when = during(events, rows[_named(events, rows, [stage])]) - taken
         taken = taken | when
         worked = int(when.within(events.start[working], events.end[working]).sum())
         idle = min(max(threads * when.total - worked, 0), parts[Role.WAITING])
@@ -154,11 +176,15 @@ def _workers(events: Events, rows: np.ndarray, roles: np.ndarray) -> int:
 
     What such a thread does itself, at the beginning, it does in the others' stead.
     """
+    waits, lane = _waiters(events, rows, roles)
+    return max(int(lane.max()) + 1 - len(waits), 1)
+
+
+def _waiters(events: Events, rows: np.ndarray, roles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the threads that say they wait; (row,) the number of each one's thread."""
     _, lane = np.unique(_lanes(events, rows), axis=0, return_inverse=True)
     lane = lane.reshape(-1)
-    waits = np.unique(lane[roles[rows] == list(Role).index(Role.WAITING)])
-    there = int(lane.max()) + 1
-    return max(there - len(waits), 1)
+    return np.unique(lane[roles[rows] == list(Role).index(Role.WAITING)]), lane
 
 
 def _starved(by: Role, on_device: bool) -> Role | None:
