@@ -7,6 +7,7 @@ import pytest
 from kuroshio import perf
 from kuroshio.perf.traces.processes import ranks_of
 from kuroshio.perf.traces.read import read
+from perf_runs import kept_ceilings
 from trace_nsys import write_nsys
 from trace_rocpd import write_rocpd
 from trace_work import BASE, Call, Kernel, Process
@@ -44,6 +45,13 @@ def test_one_file_is_judged_as_several_would_be(tmp_path, write):
     assert [each.key for each in one.findings] == [each.key for each in several.findings]
     assert "both.db (process 4010)" in str(one.analyses[0].trace.path)
     assert sum("are taken for ranks" in remark for remark in one.remarks) == 1
+
+
+def test_their_messages_may_be_held_to_ceilings(tmp_path):
+    """One file is given, and it has several ranks: ceilings of messages are no mistake."""
+    roofs = kept_ceilings(tmp_path / "roofs.json")
+    write_nsys(tmp_path / "run", (process(4000, 0), process(4010, 1)))
+    assert perf.diagnose(tmp_path / "run", ceilings=[roofs]).ranks is not None
 
 
 def test_they_must_have_devices_of_their_own(tmp_path):
