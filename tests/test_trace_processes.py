@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from kuroshio import perf
@@ -78,6 +82,29 @@ def test_ranks_that_are_told_may_share_a_device(tmp_path):
     first, second = ranks_of(read(tmp_path / "run"))
     assert (first.rank, second.rank) == (3, 7)
     assert set(first.events.process.tolist()) == {4010}
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [((8, 8), 8), ((8, 4), None)])
+def test_ranks_of_databases_and_of_how_many(tmp_path, sizes, expected):
+    """In one file or a folder of files; each process sees its device as number 0."""
+    (tmp_path / "folder").mkdir()
+    one, two = process(4000, 0), process(4010, 0)
+    for name, run in (("run.db", (one, two)), ("folder/1.db", (one,)), ("folder/2.db", (two,))):
+        write_rocpd(tmp_path / name, run, "3.0")
+        with closing(sqlite3.connect(tmp_path / name)) as database:
+            for each in run:
+                place = (one, two).index(each)
+                said = {"RANK": str(5 - place), "WORLD_SIZE": str(sizes[place])}
+                table = f"rocpd_info_process_{each.number:032x}"
+                database.execute(f"ALTER TABLE {table} ADD COLUMN environment TEXT")
+                database.execute(f"UPDATE {table} SET environment = ?", (json.dumps(said),))
+            database.commit()
+    for name in ("run.db", "folder"):
+        found = ranks_of(read(tmp_path / name))
+        assert [(each.rank, each.ranks) for each in found] == [(4, expected), (5, expected)]
+        assert set(found[0].events.process.tolist()) == {4010}
+        limits = " ".join(perf.diagnose(tmp_path / name).ranks.limits)
+        assert ("2 of 8 ranks were given" in limits) == (expected == 8)
 
 
 def test_a_process_without_work_is_no_rank(tmp_path):

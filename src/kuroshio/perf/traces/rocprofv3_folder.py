@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...errors import Refusal
 from . import rocpd, rocprofv3_csv, rocprofv3_json
-from .processes import process_ranks
+from .processes import of_one_job
 from .sound import check_one_run, together
 from .source import beginning
 from .sqlite_file import MAGIC
@@ -70,5 +70,8 @@ def _together(path: Path, each: Iterable[Trace]) -> Trace:
         devices={key: device for trace in traces for key, device in trace.devices.items()},
         cannot_tell=(*dict.fromkeys(note for trace in traces for note in trace.cannot_tell),),
         facts={**first.facts, "files": str(len(traces))},
-        process_ranks=process_ranks((trace.events, trace.rank) for trace in traces),
+        ranks=of_one_job(trace.ranks for trace in traces),
+        process_ranks={
+            number: rank for trace in traces for number, rank in trace.process_ranks.items()
+        },
     )  # fmt: skip
