@@ -115,7 +115,7 @@ NUMBERS = {"Collective name": "allreduce", "In msg nelems": 9, "Out msg nelems":
 @pytest.mark.parametrize(
     ("kernel", "record", "group"),
     [
-        ({}, 8, 8),  # torch's kernels on ROCm tell nothing
+        ({}, 8, 8),
         ({}, "8", 8),
         ({"Group size": 4}, 8, 4),
         ({"Group size": 4}, None, 4),
