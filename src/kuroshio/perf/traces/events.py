@@ -186,15 +186,18 @@ def joined(parts: Iterable[Events]) -> Events:
 
 def joined_column(columns: Sequence[Column | None], lengths: Sequence[int]) -> Column:
     """One of several tables'; rows of those that have none are ABSENT."""
+    told = [column.values for column in columns if column is not None]
     numbers: dict[str, int] = {}
     codes = []
     for column, length in zip(columns, lengths, strict=True):
         if column is None:
             codes.append(np.full(length, ABSENT, np.int32))
-            continue
-        own = [numbers.setdefault(value, len(numbers)) for value in column.values]
-        codes.append(np.array([*own, ABSENT], np.int32)[column.codes])
-    return Column(np.concatenate(codes), tuple(numbers))
+        elif len(told) == 1:  # there may be as many values as events
+            codes.append(column.codes)
+        else:
+            own = [numbers.setdefault(value, len(numbers)) for value in column.values]
+            codes.append(np.array([*own, ABSENT], np.int32)[column.codes])
+    return Column(np.concatenate(codes), told[0] if len(told) == 1 else tuple(numbers))
 
 
 assert set(_TYPES) | {"names", "others"} == {each.name for each in fields(Events)}
