@@ -266,6 +266,16 @@ def ranks(*computes: int):
     return traces
 
 
+@pytest.mark.parametrize(("before", "said"), [(9 * MS, False), (12 * MS, True)])
+def test_steps_that_are_mostly_before_the_first_work(before, said):
+    made = Made()
+    made.annotation("ProfilerStep#1", 0, before + 10 * MS)
+    made.launch("gemm", before, 10 * MS)
+    remarks = [each for each in diagnose([made.trace()]).remarks if "Shares are of the" in each]
+    assert len(remarks) == said
+    assert not said or "The steps took 22.0 ms" in remarks[0]
+
+
 def test_unequal_ranks():
     diagnosis = diagnose(ranks(500, 500, 1000, 500))
     found = next(each for each in diagnosis.findings if each.key == "imbalance")
@@ -318,6 +328,10 @@ def test_messages_that_are_mostly_latency():
 )
 def test_messages_that_are_none_of_it(messages, spare):
     assert "small-messages" not in keys(diagnose(sending(*messages, spare=spare)))
+
+
+def test_ten_messages_are_many():
+    assert "small-messages" in keys(diagnose(sending((10, 4000, 500 * US), LARGE)))
 
 
 def test_measured_messages_tell_what_large_ones_attain():
@@ -394,6 +408,17 @@ def test_a_pipeline_shows_the_moments_in_which_the_device_waits():
     kernels = trace.events[trace.events.kind == 0]
     for place in found.places:
         assert not ((kernels.start < place.end) & (kernels.end > place.start)).any()
+
+
+@pytest.mark.parametrize(
+    ("key", "title"),
+    [("pipeline-reading", "starved by reading"), ("pipeline-kernel", "bound by the kernel"),
+     ("pipeline-compiling", "starved by compiling")],
+)  # fmt: skip
+def test_what_bounds_a_pipeline_does_not_starve_it(key, title):
+    assert diagnose([CASES[key](True)]).findings[0].title == f"The pipeline is {title}"
+    threads = diagnose([THREADS["pipeline-reading"](True)]).findings[0]
+    assert threads.title == "The pipeline is bound by reading"
 
 
 def test_a_link_says_what_it_carries():

@@ -144,6 +144,11 @@ def test_a_size_that_is_not_told_is_not_recorded(missing):
     assert only.algorithm is only.bus is only.ceiling is None
 
 
+def test_of_one_rank_there_is_no_bus_bandwidth():
+    assert message(**{"Group size": "1"}).bus is None
+    assert message(**{"Group size": "2"}).bus is not None
+
+
 def test_without_the_groups_size_there_is_no_bus_bandwidth():
     only = message(**{"Group size": None})
     assert only.algorithm is not None

@@ -122,6 +122,17 @@ def test_hosts_whose_processes_have_one_number(tmp_path):
     assert any("those of 2 of 3 files are numbered anew" in each for each in found.remarks)
 
 
+@pytest.mark.parametrize("ranks", [(3, 3), (3, None)])
+def test_ranks_that_are_told_twice_or_half_are_not_believed(tmp_path, ranks):
+    def told(file) -> None:
+        for number, rank in zip((4000, 4010), ranks, strict=True):
+            if rank is not None:
+                file.insert("MPI_RANKS", globalPid=number << 24, rank=rank)
+
+    write_nsys(tmp_path / "run", (process(4000, 0), process(4010, 0)), told)
+    assert len(ranks_of(read(tmp_path / "run"))) == 1
+
+
 def test_a_process_without_work_is_no_rank(tmp_path):
     loader = Process(4020, calls=(Call("cudaGetDevice", BASE, BASE + MS, 1, 4020),))
     write_nsys(tmp_path / "run", (process(4000, 0), loader))

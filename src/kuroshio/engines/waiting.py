@@ -4,9 +4,9 @@ The threads fill rings and the link copies one at a time, in the order in which 
 all filled in exactly the same time, a formula would do: with two rings a thread waits for the
 excess of `threads * copy` over `read`, and with one for at least its own copy. But times differ,
 and then several rings meet before the link even where it could keep up. So the turns are played
-through with the times themselves. How long a copy takes cannot be read off its events: a thread may
-lose the interpreter's lock between the first of them and the copy. The fastest is hardly ever held
-up.
+through with the times themselves. How long a copy takes cannot always be read off its events: where
+they are not asked for in one go (device/uploads.py), a thread may lose the interpreter's lock
+between the first of them and the copy. The fastest is hardly ever held up.
 """
 
 from __future__ import annotations

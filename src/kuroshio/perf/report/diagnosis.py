@@ -21,6 +21,8 @@ SCHEMA = "kuroshio.diagnosis/1"
 # programs of one framework that have nothing to do with each other up to a third (the samples of
 # PyTorch's profiler).
 _ALIKE = 0.5
+# Times the devices' span: so much longer, steps are mostly time at the recording's ends.
+_LONGER = 2
 
 if TYPE_CHECKING:
     from ..ceilings.ceiling import Ceiling
@@ -122,6 +124,12 @@ def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ..
     for number, each in enumerate(analyses):
         whose = f"{trace_name(each, number).capitalize()}: " if len(analyses) > 1 else ""
         said += [f"{whose}{limit}" if whose else _begun(limit) for limit in each.limits]
+        if each.work and each.steps and each.steps.total > _LONGER * each.work.span:
+            said.append(
+                f"{whose}Shares are of the {figures.time(each.work.span)} from devices' first to "
+                f"their last work. The steps took {figures.time(each.steps.total)}: most of that "
+                "lies before or after, and no finding is about it"
+            )
         own = each.holes.by_cause.get(Cause.TRACER) if each.holes else None
         if own:
             said.append(
