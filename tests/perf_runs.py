@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import chain
 from pathlib import Path
 
@@ -95,3 +96,12 @@ def scripted(times, effort: Effort = SHORT, case: perf.Case | None = None):
     case = case or perf.Case(lambda: 1, name="scripted")
     subject = Subject(case, Scripted(chain([1.0], times)))
     return measure(subject, effort)
+
+
+def kept_ceilings(path: Path, *ceilings: dict) -> Path:
+    """A file as `ceilings -o` leaves it."""
+    shown = {"level": None, "low": 1.0, "high": 1e4, "n": 9, "how": "in a test"}
+    said = {"schema": "kuroshio.perf.ceilings/1", "device": "hip:0", "model": "a card",
+            "ceilings": [{**shown, **each} for each in ceilings]}  # fmt: skip
+    path.write_text(json.dumps(said))
+    return path

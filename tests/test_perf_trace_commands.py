@@ -18,7 +18,7 @@ from kuroshio.perf import timeline_text
 from kuroshio.perf.timeline.analysis import analyse
 from kuroshio.perf.timeline.intervals import union
 from kuroshio.recorder import Recorder
-from perf_runs import run_perf
+from perf_runs import kept_ceilings, run_perf
 from traces_made import MS, US, Made, healthy
 
 SPANS = st.lists(st.tuples(st.integers(0, 900), st.integers(1, 200)), max_size=20)
@@ -187,14 +187,6 @@ def test_names_cannot_steer_a_terminal():
     assert "\x1b" not in text
 
 
-def kept_ceilings(path: Path, *ceilings: dict) -> Path:
-    shown = {"level": None, "low": 1.0, "high": 1e4, "n": 9, "how": "in a test"}
-    said = {"schema": "kuroshio.perf.ceilings/1", "device": "hip:0", "model": "a card",
-            "ceilings": [{**shown, **each} for each in ceilings]}  # fmt: skip
-    path.write_text(json.dumps(said))
-    return path
-
-
 def test_kernels_that_were_counted_are_held_to_roofs(shared, tmp_path):
     roofs = kept_ceilings(
         tmp_path / "c.json",
@@ -305,7 +297,8 @@ def test_traces_with_few_kernels_in_common_are_hardly_ranks(shared):
 
 
 def test_ceilings_without_counters(own, tmp_path):
-    assert_refused(run_perf("diagnose", own, "--ceilings", tmp_path / "c.json"), "--counters")
+    roofs = kept_ceilings(tmp_path / "c.json", {"name": "memory copy", "unit": "GB/s", "value": 1})
+    assert_refused(run_perf("diagnose", own, "--ceilings", roofs), "--counters", "several ranks")
 
 
 def test_experiments_of_no_folder(own, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from kuroshio.perf.timeline.collectives import Collective, collectives_of, matched
 from kuroshio.perf.traces.chrome import Event
-from kuroshio.perf.traces.chrome_messages import RECORD, message_bytes
+from kuroshio.perf.traces.chrome_messages import RECORD, messages
 from kuroshio.perf.traces.read import read
 
 NCCL = "ncclKernel_SendRecv_RING"
@@ -19,7 +19,7 @@ NCCL = "ncclKernel_SendRecv_RING"
 
 def told(name: str, **args: object) -> int:
     event = Event(name=name, args=msgspec.Raw(json.dumps(args).encode()))
-    return int(message_bytes([event], np.array([True]))[0])
+    return int(messages([event], np.array([True]))[0][0])
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,9 @@ def test_numbers_of_elements_come_first():
 def test_what_is_no_record_is_not_looked_at():
     assert not RECORD.match("aten::all_reduce")
     assert not RECORD.match("record_param_comms_of_mine")
-    assert message_bytes([Event(args=msgspec.Raw(b"[1]"))], np.array([True]))[0] == -1
-    assert (
-        message_bytes([Event(args=msgspec.Raw(b'{"dtype": "Float"}'))], np.array([False]))[0] == -1
-    )
+    for text, asked in ((b"[1]", True), (b'{"In msg nelems": 3, "dtype": "Float"}', False)):
+        sizes, groups = messages([Event(args=msgspec.Raw(text))], np.array([asked]))
+        assert (sizes.tolist(), groups) == ([-1], {})
 
 
 def trace(tmp_path, kernel_args: dict, records: list[tuple[str, dict]]):
@@ -97,10 +96,39 @@ def test_what_a_kernel_says_itself_counts(tmp_path):
 
 
 def test_records_elsewhere_say_nothing_of_it(tmp_path):
-    other = ("c10d::allreduce_", {"Input Dims": [[]], "Input type": ["TensorList"]})
-    found = trace(tmp_path, {}, [("aten::mm", INPUT), other])
+    found = trace(tmp_path, {}, [("aten::all_reduce", INPUT | {"Group size": 2})])
     (only,) = collectives_of(found.events)
-    assert (only.kind, only.bytes) == ("send-receive", None)
+    assert (only.kind, only.bytes, only.group) == ("send-receive", None, None)
+
+
+def test_a_kind_needs_no_size(tmp_path):
+    """As where shapes were not recorded."""
+    silent = {"Input Dims": [[]], "Input type": ["TensorList"]}
+    (only,) = collectives_of(trace(tmp_path, {}, [("c10d::alltoall_base_", silent)]).events)
+    assert (only.kind, only.bytes) == ("all-to-all", None)
+
+
+NUMBERS = {"Collective name": "allreduce", "In msg nelems": 9, "Out msg nelems": 9,
+           "dtype": "Float"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kernel", "record", "group"),
+    [
+        ({}, 8, 8),
+        ({}, "8", 8),
+        ({"Group size": 4}, 8, 4),
+        ({"Group size": 4}, None, 4),
+        ({}, "all", None),
+        ({}, 0, None),
+        ({}, None, None),
+    ],
+)
+def test_how_many_take_part(tmp_path, kernel, record, group):
+    said = NUMBERS | ({} if record is None else {"Group size": record})
+    around = [("c10d::allreduce_", {}), ("record_param_comms", said), ("nccl:all_reduce", {})]
+    (only,) = collectives_of(trace(tmp_path, kernel, around).events)
+    assert (only.kind, only.bytes, only.group) == ("all-reduce", 36, group)
 
 
 def test_messages_of_real_ranks(shared):

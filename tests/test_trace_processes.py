@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from kuroshio import perf
 from kuroshio.perf.traces.processes import ranks_of
 from kuroshio.perf.traces.read import read
+from perf_runs import kept_ceilings
 from trace_nsys import write_nsys
 from trace_rocpd import write_rocpd
 from trace_work import BASE, Call, Kernel, Process
@@ -46,6 +51,13 @@ def test_one_file_is_judged_as_several_would_be(tmp_path, write):
     assert sum("are taken for ranks" in remark for remark in one.remarks) == 1
 
 
+def test_their_messages_may_be_held_to_ceilings(tmp_path):
+    """One file is given, and it has several ranks: ceilings of messages are no mistake."""
+    roofs = kept_ceilings(tmp_path / "roofs.json")
+    write_nsys(tmp_path / "run", (process(4000, 0), process(4010, 1)))
+    assert perf.diagnose(tmp_path / "run", ceilings=[roofs]).ranks is not None
+
+
 def test_they_must_have_devices_of_their_own(tmp_path):
     write_nsys(tmp_path / "run", (process(4000, 0), process(4010, 0)))
     (trace,) = ranks_of(read(tmp_path / "run"))
@@ -70,6 +82,44 @@ def test_ranks_that_are_told_may_share_a_device(tmp_path):
     first, second = ranks_of(read(tmp_path / "run"))
     assert (first.rank, second.rank) == (3, 7)
     assert set(first.events.process.tolist()) == {4010}
+
+
+def write_told(path, *told: tuple[Process, int, int]) -> None:
+    """rocpd of processes, with the rank of each and of how many."""
+    write_rocpd(path, [each for each, _, _ in told], "3.0")
+    with closing(sqlite3.connect(path)) as database:
+        for each, rank, ranks in told:
+            said = json.dumps({"RANK": str(rank), "WORLD_SIZE": str(ranks)})
+            table = f"rocpd_info_process_{each.number:032x}"
+            database.execute(f"ALTER TABLE {table} ADD COLUMN environment TEXT")
+            database.execute(f"UPDATE {table} SET environment = ?", (said,))
+        database.commit()
+
+
+@pytest.mark.parametrize(("ranks", "expected"), [(8, 8), (4, None)])
+def test_ranks_of_databases_and_of_how_many(tmp_path, ranks, expected):
+    """In one file or a folder of files; each process sees its device as number 0."""
+    (tmp_path / "folder").mkdir()
+    one, two = (process(4000, 0), 5, 8), (process(4010, 0), 4, ranks)
+    write_told(tmp_path / "run.db", one, two)
+    write_told(tmp_path / "folder" / "1.db", one)
+    write_told(tmp_path / "folder" / "2.db", two)
+    for name in ("run.db", "folder"):
+        found = ranks_of(read(tmp_path / name))
+        assert [(each.rank, each.ranks) for each in found] == [(4, expected), (5, expected)]
+        assert set(found[0].events.process.tolist()) == {4010}
+        limits = " ".join(perf.diagnose(tmp_path / name).ranks.limits)
+        assert ("2 of 8 ranks were given" in limits) == (expected == 8)
+
+
+def test_hosts_whose_processes_have_one_number(tmp_path):
+    """As in containers, where a program is always process 1."""
+    for host, rank, compute in (("a", 1, 5 * MS), ("b", 0, 8 * MS), ("c", 2, 6 * MS)):
+        (tmp_path / "run" / host).mkdir(parents=True)
+        write_told(tmp_path / "run" / host / "1.db", (process(1, 0, compute), rank, 3))
+    found = perf.diagnose(tmp_path / "run")
+    assert [each.compute for each in found.ranks.ranks] == [32 * MS, 20 * MS, 24 * MS]
+    assert any("those of 2 of 3 files are numbered anew" in each for each in found.remarks)
 
 
 @pytest.mark.parametrize("ranks", [(3, 3), (3, None)])

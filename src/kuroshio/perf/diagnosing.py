@@ -61,15 +61,17 @@ def diagnosis_of(
     if not traces:
         raise Refusal("There is no trace to diagnose. Give a profiler's file or folder.")
     # What is refused is refused before something long is read.
-    if ceilings and not counters and len(traces) == 1:
-        raise Refusal(
-            "Ceilings alone place no kernel: a trace tells no operations and no bytes. Give what "
-            "was counted, too: --counters CSV (see kuroshio perf roofline)."
-        )
     judged, under = _judged(ceilings, counters)
     of_messages = [each for path in ceilings for each in store.read(Path(path))[1]]
     records = _records(experiments)
-    return diagnosed(read_all(traces, say), judged, records, under, of_messages)
+    found = read_all(traces, say)
+    if ceilings and not counters and len(found) == 1:
+        raise Refusal(
+            "Ceilings alone place no kernel: a trace tells no operations and no bytes. Give what "
+            "was counted, too: --counters CSV (see kuroshio perf roofline). Messages are held to "
+            "them where there are several ranks."
+        )
+    return diagnosed(found, judged, records, under, of_messages)
 
 
 def read_all(

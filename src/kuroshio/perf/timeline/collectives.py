@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..traces.chrome_messages import larger_side
+from ..traces.chrome_messages import GROUP, RECORD, larger_side
 from ..traces.events import Events, Kind
-from .groups import communicating
+from .groups import communicating, named
 from .kernels import short
 from .launches import link
 from .nest import Nest
@@ -23,6 +23,7 @@ _KINDS = {
     "send-receive": r"send_?recv|\bsend|\brecv",
     "broadcast": r"broadcast", "gather": r"gather", "scatter": r"scatter", "reduce": r"reduce",
 }  # fmt: skip
+_ANY_KIND = re.compile("|".join(_KINDS.values()), re.IGNORECASE)
 _EVEN = frozenset({"all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce"})
 _UNEVEN = 8  # times as large as another rank's, a message is of another collective
 _RECORDS = (Kind.OPERATOR, Kind.ANNOTATION)
@@ -68,11 +69,11 @@ def collectives_of(events: Events) -> list[Collective]:
     rows = np.flatnonzero(communicating(events))
     told = {
         key: column
-        for key in ("Collective name", "In msg nelems", "Out msg nelems", "dtype", "Group size")
+        for key in ("Collective name", "In msg nelems", "Out msg nelems", "dtype", GROUP)
         if (column := events.others.get(key)) is not None
     }
     found = []
-    for row, (recorded, record) in zip(rows.tolist(), _records(events, rows), strict=True):
+    for row, record in zip(rows.tolist(), _records(events, rows), strict=True):
         said = {
             key: column.values[code]
             for key, column in told.items()
@@ -84,29 +85,49 @@ def collectives_of(events: Events) -> list[Collective]:
         found.append(
             Collective(
                 row,
-                _kind(said.get("Collective name", "")) or _kind(record) or _kind(name) or name,
+                _kind(said.get("Collective name", "")) or _kind(record.name) or _kind(name) or name,
                 name,
                 int(events.end[row] - events.start[row]),
-                recorded if size is None else size,
-                _whole(said.get("Group size")),
+                record.bytes if size is None else size,
+                _whole(said.get(GROUP)) or record.group,
             )
         )
     return found
 
 
-def _records(events: Events, rows: np.ndarray) -> list[tuple[int | None, str]]:
-    """Of each kernel, what the records around its call tell: the most bytes, and a name."""
-    if not (len(rows) and ((events.bytes >= 0) & events.of_kind(*_RECORDS)).any()):
-        return [(None, "")] * len(rows)
+@dataclass(frozen=True)
+class _Record:
+    """What the host's records around a kernel's call tell of it: the most bytes, and the rest."""
+
+    bytes: int | None = None
+    name: str = ""  # which has the kind in it
+    group: int | None = None
+
+
+def _records(events: Events, rows: np.ndarray) -> list[_Record]:
+    """Of each kernel."""
+    is_record = named(events, RECORD, events.of_kind(*_RECORDS), whole=True)
+    if not (len(rows) and is_record.any()):
+        return [_Record()] * len(rows)
+    has_kind = named(events, _ANY_KIND, is_record)
+    ranks = np.full(len(events), -1, np.int64)
+    if column := events.others.get(GROUP):
+        numbers = np.array([*(_whole(each) or -1 for each in column.values), -1])
+        ranks[is_record] = numbers[column.codes[is_record]]
     nest, calls = Nest(events), link(events).call_of[rows]
-    size, kind = np.full((2, len(rows)), -1, np.int64)
+    size, kind, group = np.full((3, len(rows)), -1, np.int64)
     for above in nest.upwards(nest.parents(calls)):
-        record = (above >= 0) & (events.bytes[above] >= 0) & np.isin(events.kind[above], _RECORDS)
+        record = (above >= 0) & is_record[above]
         size = np.where(record, np.maximum(size, events.bytes[above]), size)
-        kind = np.where(record & (kind < 0), above, kind)
+        kind = np.where(record & has_kind[above] & (kind < 0), above, kind)
+        group = np.where(record & (group < 0), ranks[above], group)
     return [
-        (None if most < 0 else most, "" if row < 0 else events.named(row))
-        for most, row in zip(size.tolist(), kind.tolist(), strict=True)
+        _Record(
+            None if most < 0 else most,
+            "" if row < 0 else events.named(row),
+            None if count < 0 else count,
+        )
+        for most, row, count in zip(size.tolist(), kind.tolist(), group.tolist(), strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""How many bytes a collective moves: elements and types, as the host's records of it tell.
+"""How many bytes a collective moves, and in how many ranks, as the host's records of it tell.
 
 torch writes a range nccl:all_reduce with its inputs' shapes, within c10d::allreduce_ with inputs
 and outputs, and between them record_param_comms, which in later versions has the numbers.
@@ -19,6 +19,7 @@ from .events import ABSENT
 if TYPE_CHECKING:
     from .chrome import Event
 
+GROUP = "Group size"  # ranks that take part; of kernels, too
 RECORD = re.compile(r"nccl:|c10d::|record_param_comms$")
 _INPUTS_ONLY = "nccl:"
 _MOST = 1 << 62  # bytes; more is no message
@@ -37,6 +38,7 @@ class _Told(msgspec.Struct, gc=False):
     sent: Any = msgspec.field(default=None, name="In msg nelems")
     received: Any = msgspec.field(default=None, name="Out msg nelems")
     dtype: Any = None
+    group: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name=GROUP)
 
 
 _DECODER = msgspec.json.Decoder(_Told)
@@ -54,9 +56,14 @@ def larger_side(sides: Sequence[int | None], dtype: object) -> int | None:
     return max(items) * item if items and item else None
 
 
-def message_bytes(events: Sequence[Event], which: np.ndarray) -> np.ndarray:
-    """int64 (event,) of those that are RECORDs, a mask; ABSENT of others, and of silent ones."""
-    found = np.full(len(events), ABSENT, np.int64)
+def messages(
+    events: Sequence[Event], which: np.ndarray
+) -> tuple[np.ndarray, dict[int, msgspec.Raw]]:
+    """Of those that are RECORDs, a mask: bytes, and ranks that take part, as the file has them.
+
+    Bytes are int64 (event,), ABSENT of others and of silent ones; groups are by number of event.
+    """
+    found, groups = np.full(len(events), ABSENT, np.int64), {}
     for row in np.flatnonzero(which).tolist():
         event = events[row]
         try:
@@ -68,7 +75,9 @@ def message_bytes(events: Sequence[Event], which: np.ndarray) -> np.ndarray:
             size = _of_tensors(told, whole=str(event.name).startswith(_INPUTS_ONLY))
         if size is not None and 0 <= size <= _MOST:
             found[row] = size
-    return found
+        if bytes(told.group):
+            groups[row] = told.group
+    return found, groups
 
 
 def _of_tensors(told: _Told, whole: bool) -> int | None:

@@ -15,10 +15,10 @@ import numpy as np
 from ...errors import Refusal
 from . import chrome_kinds
 from .chrome_columns import Arguments, Names, Texts, Triples, whole, wholes
-from .chrome_messages import RECORD, message_bytes
+from .chrome_messages import GROUP, RECORD, messages
 from .chrome_pairs import PHASES, Pairs
 from .decimals import nanoseconds
-from .events import ABSENT, Column, Events, Kind
+from .events import ABSENT, Column, Events, Kind, joined_column
 from .sound import LONGEST_NS, MOST_EVENTS, fitting
 
 if TYPE_CHECKING:
@@ -201,7 +201,11 @@ class Rows:
         names, lanes = self.names, self._lanes
         name = np.array([names[event.name] for event in events], np.int32)
         if group is self._operators:
-            group.add(bytes=message_bytes(events, self._records(name)))
+            sizes, ranks = messages(events, self._records(name))
+            group.add(bytes=sizes)
+            if ranks:
+                told = [ranks.get(row, _NOTHING) for row in range(len(events))]
+                group.others.setdefault(GROUP, Texts()).add(group.number - len(events), told)
         group.add(
             kind=(codes % chrome_kinds.A_FORM).astype(np.uint8),
             name=name,
@@ -276,11 +280,11 @@ class Rows:
         moved = ~exact & (columns["start"] != ABSENT)
         for name in ("start", "end"):
             columns[name][moved] += base_ns
-        others = {
-            key: _longer(texts.column(numbers[0]), sum(numbers[1:]))
-            for key, texts in self._device.others.items()
-            if not texts.overfull
+        texts = {
+            key: [_other(group, key) for group in groups]
+            for key in dict.fromkeys(key for group in groups for key in group.others)
         }
+        others = {key: joined_column(each, numbers) for key, each in texts.items() if any(each)}
         drawn = columns.pop("drawn")
         flows = [np.concatenate(part) for part in zip(*self._flows, strict=True)] or [
             np.empty(0, np.int64)
@@ -313,9 +317,10 @@ def _whole_column(group: _Group, name: str) -> np.ndarray:
     return np.full(shape, ABSENT, np.int64)
 
 
-def _longer(column: Column, number: int) -> Column:
-    filling = np.full(number, ABSENT, np.int32)
-    return Column(np.concatenate([column.codes, filling]), column.values)
+def _other(group: _Group, key: str) -> Column | None:
+    """Of all the group's events; None where it does not tell that, or too many values of it."""
+    texts = group.others.get(key)
+    return None if texts is None or texts.overfull else texts.column(group.number)
 
 
 _GROUPS = {

@@ -86,7 +86,7 @@ class Events:
     grid, block  (event, 3) of kernels: blocks or workgroups, and threads in each
     registers    int32, a thread; of AMD vector registers
     shared, scratch   int32 bytes: shared memory of a block, and memory of a thread beyond registers
-    others       what else the format told of device events, by its own names
+    others       what else the format told of device events, by its own names; GROUP of records, too
     """
 
     names: Names
@@ -179,20 +179,25 @@ def joined(parts: Iterable[Events]) -> Events:
         [np.array([numbers[name] for name in part.names], np.int32)[part.name] for part in parts]
     )
     keys = dict.fromkeys(key for part in parts for key in part.others)
-    others = {key: _joined_column([part.others.get(key) for part in parts], parts) for key in keys}
+    lengths = [len(part) for part in parts]
+    others = {key: joined_column([part.others.get(key) for part in parts], lengths) for key in keys}
     return Events.of(tuple(numbers), others, **columns)
 
 
-def _joined_column(columns: Sequence[Column | None], parts: Sequence[Events]) -> Column:
+def joined_column(columns: Sequence[Column | None], lengths: Sequence[int]) -> Column:
+    """One of several tables'; rows of those that have none are ABSENT."""
+    told = [column.values for column in columns if column is not None]
     numbers: dict[str, int] = {}
     codes = []
-    for column, part in zip(columns, parts, strict=True):
+    for column, length in zip(columns, lengths, strict=True):
         if column is None:
-            codes.append(np.full(len(part), ABSENT, np.int32))
-            continue
-        own = [numbers.setdefault(value, len(numbers)) for value in column.values]
-        codes.append(np.array([*own, ABSENT], np.int32)[column.codes])
-    return Column(np.concatenate(codes), tuple(numbers))
+            codes.append(np.full(length, ABSENT, np.int32))
+        elif len(told) == 1:  # there may be as many values as events
+            codes.append(column.codes)
+        else:
+            own = [numbers.setdefault(value, len(numbers)) for value in column.values]
+            codes.append(np.array([*own, ABSENT], np.int32)[column.codes])
+    return Column(np.concatenate(codes), told[0] if len(told) == 1 else tuple(numbers))
 
 
 assert set(_TYPES) | {"names", "others"} == {each.name for each in fields(Events)}

@@ -68,6 +68,12 @@ def process_ranks(told: Iterable[tuple[Events, int | None]]) -> dict[int, int]:
     }
 
 
+def of_one_job(ranks: Iterable[int | None]) -> int | None:
+    """How many ranks there are, where all processes tell the same number."""
+    told = set(ranks)
+    return told.pop() if len(told) == 1 else None
+
+
 def _working(events: Events) -> Events:
     return events[events.on_device]
 

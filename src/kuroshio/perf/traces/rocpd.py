@@ -23,7 +23,7 @@ import numpy as np
 from ...errors import Refusal
 from . import rocm
 from .events import ABSENT, Events, Kind, joined
-from .processes import process_ranks
+from .processes import of_one_job, process_ranks
 from .sound import as_texts, fitting, named, sound, together
 from .sqlite_file import MAGIC, Database, opened, tables_of
 from .trace import Device, Trace
@@ -58,7 +58,6 @@ def read(path: Path) -> Trace:
         facts = {key: value for process in processes for key, value in process.facts().items()}
         packed = [note for process in processes for note in process.notes]
         told = [process.rank() for process in processes]
-    rank, ranks = told[0] if len(told) == 1 else (None, None)
     events, notes = sound(together(parts))
     if not len(events):
         raise Refusal(f"{path} has rocpd's tables and no events in them. {_ADVICE}")
@@ -67,8 +66,8 @@ def read(path: Path) -> Trace:
         FORM,
         events,
         devices=rocm.described(events, devices),
-        rank=rank,
-        ranks=ranks,
+        rank=told[0][0] if len(told) == 1 else None,
+        ranks=of_one_job(ranks for _, ranks in told),
         cannot_tell=(*rocm.lacks(events), *dict.fromkeys(packed), *notes),
         facts=facts,
         process_ranks=process_ranks(zip(parts, (rank for rank, _ in told), strict=True)),

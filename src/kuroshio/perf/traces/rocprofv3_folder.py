@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from ...errors import Refusal
 from . import rocpd, rocprofv3_csv, rocprofv3_json
-from .processes import process_ranks
+from .events import ABSENT
+from .processes import of_one_job
 from .sound import check_one_run, together
 from .source import beginning
 from .sqlite_file import MAGIC
@@ -64,11 +68,44 @@ def _together(path: Path, each: Iterable[Trace]) -> Trace:
     first = traces[0]
     if len(traces) == 1:
         return first
+    traces, notes = _numbered_apart(traces)
     check_one_run(path, [trace.events for trace in traces])
     return Trace(
         path, first.form, together(trace.events for trace in traces).in_order(),
         devices={key: device for trace in traces for key, device in trace.devices.items()},
-        cannot_tell=(*dict.fromkeys(note for trace in traces for note in trace.cannot_tell),),
+        cannot_tell=(
+            *dict.fromkeys(note for trace in traces for note in trace.cannot_tell), *notes,
+        ),
         facts={**first.facts, "files": str(len(traces))},
-        process_ranks=process_ranks((trace.events, trace.rank) for trace in traces),
+        ranks=of_one_job(trace.ranks for trace in traces),
+        process_ranks={
+            number: rank for trace in traces for number, rank in trace.process_ranks.items()
+        },
     )  # fmt: skip
+
+
+def _numbered_apart(traces: Iterable[Trace]) -> tuple[list[Trace], list[str]]:
+    """Each file's processes as its own: on several hosts, or in containers, numbers come again."""
+    apart: list[Trace] = []
+    taken: set[int] = set()
+    moved = 0
+    for trace in traces:
+        process = trace.events.process
+        own = set(np.unique(process).tolist()) - {ABSENT}
+        if own & taken:
+            first, moved = max(taken) + 1 - min(own), moved + 1
+            trace = replace(
+                trace,
+                events=replace(
+                    trace.events, process=np.where(process == ABSENT, ABSENT, process + first)
+                ),
+                process_ranks={key + first: rank for key, rank in trace.process_ranks.items()},
+            )
+            own = {number + first for number in own}
+        taken |= own
+        apart.append(trace)
+    note = (
+        f"Processes of several files have the same numbers: those of {moved} of {len(apart)} files "
+        "are numbered anew"
+    )
+    return apart, [note] if moved else []

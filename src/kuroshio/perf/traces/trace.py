@@ -27,7 +27,7 @@ class Trace:
 
     form         the format's name, for people
     rank, ranks  this process among those that worked together, None where that is not told
-    process_ranks   of a file with several processes, by their numbers, where it tells them
+    process_ranks   those of a file's processes, by their numbers, where it tells them
     devices      by number
     cannot_tell  what this trace or its format does not show, a sentence each, without full stop
     facts        versions and the like, by name
