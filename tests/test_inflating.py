@@ -55,8 +55,25 @@ def on_devices(patch: pytest.MonkeyPatch, rng: np.random.Generator, share: float
     patch.setattr(Division, "share", lambda self, maps, batches, beside: part)
 
 
+def flipped(stream: bytearray, rng: np.random.Generator) -> bytearray:
+    """With one bit other, so that it is no longer what it was.
+
+    Not every bit counts: some only fill a byte up, and among equal values a copy from further away
+    is the same. Such a stream is whole, and nobody could say that it is damaged.
+    """
+    raw = zlib.decompress(stream)
+    while True:
+        other = bytearray(stream)
+        other[int(rng.integers(2, len(other)))] ^= 1 << int(rng.integers(8))
+        try:
+            if zlib.decompress(other) != raw:
+                return other
+        except zlib.error:
+            return other
+
+
 def damage(archive: Archive, rng: np.random.Generator, kind: str, number: int | None = None) -> int:
-    """Spoil the chunk of a day that is needed."""
+    """Spoil the chunk of a day that is needed; `kind` says how."""
     number = int(rng.integers(100, 120)) if number is None else number
     where = archive.pieces[number].where
     path = Path(where.path)
@@ -65,7 +82,7 @@ def damage(archive: Archive, rng: np.random.Generator, kind: str, number: int | 
     mine = data[stream]
     raw = zlib.decompress(mine)
     if kind == "flipped":
-        mine[int(rng.integers(2, len(mine)))] ^= 1 << int(rng.integers(8))
+        mine = flipped(mine, rng)
     elif kind == "header":
         mine[0] ^= 0x10
     elif kind == "zeros":

@@ -116,11 +116,13 @@ def test_a_failure_in_a_thread_is_told():
             raise ZeroDivisionError("on purpose")
 
     with pytest.raises(ZeroDivisionError):
-        rates(fails, tuple, 2, 1.0, 3, 1e-4)
+        rates(fails, tuple, 2, 1.0, 3, 1)
 
 
-def test_bandwidth_falls_with_distance():
+def test_bandwidth_falls_with_distance(monkeypatch):
     """The only order that holds on any machine, with wide margins: near is quicker than far."""
+    # Filling four times the last level takes seconds where that is large; the level before will do.
+    monkeypatch.setattr(cpu, "available_memory_bytes", lambda: 1 << 30)
     for _ in range(4):
         found = [c for c in cpu.memory(1, Effort(6, 2e-3)) if isinstance(c, Ceiling)]
         best = {}

@@ -66,11 +66,11 @@ def measured(problem: Problem, files: Files, place: Place, threads: int, folder:
 
 
 def _roofs(device: str, threads: int) -> list[Ceiling]:
-    """Of memory, not of caches; of arithmetic and the link."""
+    """Of reading memory, not caches; of arithmetic and the link."""
     found: Iterator[Ceiling | Missing]
     if device == "cpu":
         found = chain(
-            processor.memory(threads, processor.QUICK),
+            processor.memory(threads, processor.QUICK, ("memory",), (_MEMORY,)),
             processor.compute(threads, processor.QUICK, OPERATIONS),
         )
     else:

@@ -12,7 +12,7 @@ from ...device.cpu import available_memory_bytes
 from . import cpu_kernels as kernels
 from .caches import Cache, caches
 from .ceiling import BANDWIDTHS, GB, GOP, Ceiling, Missing, ceiling
-from .team import rates
+from .team import passes_for, rates
 
 _LINE = 64
 _FALLBACK = 256 << 20  # bytes to go through where nobody tells how large caches are
@@ -49,9 +49,9 @@ class Place(NamedTuple):
 
 
 def memory(
-    threads: int, effort: Effort, levels: tuple[str, ...] = ()
+    threads: int, effort: Effort, levels: tuple[str, ...] = (), names: tuple[str, ...] = ()
 ) -> Iterator[Ceiling | Missing]:
-    """Read, copy and triad of each level (all, or those named), by so many threads at once."""
+    """Read, copy and triad of each level, or those named, by so many threads at once."""
     cases = []
     for place in places(caches(), threads, available_memory_bytes()):
         if levels and place.level not in levels:
@@ -60,6 +60,8 @@ def memory(
             yield Missing(f"{place.level} bandwidth", place.note)
             continue
         for name, kernel, arrays, dtype in _STREAMS:
+            if names and name not in names:
+                continue
             items = place.items(arrays)
             how = (
                 f"{arrays} array{'s' if arrays > 1 else ''} of {8 * items:,} bytes a thread"
@@ -101,12 +103,17 @@ class _Case(NamedTuple):
 
 
 def _measured(cases: list[_Case], threads: int, effort: Effort) -> Iterator[Ceiling]:
-    """In bursts, all cases in each: what else the machine does comes and goes."""
+    """In bursts, all cases in each: what else the machine does comes and goes.
+
+    How many passes a sample takes is asked once: filling arrays larger than all caches takes longer
+    than the samples do.
+    """
+    passes = [passes_for(case.kernel, case.make(), effort.sample_s) for case in cases]
     samples: list[list[float]] = [[] for _ in cases]
     for burst in range(_BURSTS):
         share = len(range(burst, effort.samples, _BURSTS))
-        for found, case in zip(samples, cases, strict=True):
-            found += rates(case.kernel, case.make, threads, case.amount, share, effort.sample_s)
+        for found, case, number in zip(samples, cases, passes, strict=True):
+            found += rates(case.kernel, case.make, threads, case.amount, share, number)
     for found, case in zip(samples, cases, strict=True):
         how = f"{case.how}; in {_BURSTS} bursts"
         yield ceiling(case.name, case.level, case.unit, found, how, threads)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .ceiling import GB, Ceiling, ceiling
 from .cpu import Effort
-from .team import rates
+from .team import passes_for, rates
 
 SHAPE = 720, 1440  # of 16-bit codes, as a map of a quarter degree
 Inflate = Callable[[bytes, int], bytes]
@@ -29,7 +29,8 @@ def inflate(threads: int, effort: Effort) -> Iterator[Ceiling]:
             for _ in range(passes):
                 function(stream, len(raw))
 
-        samples = rates(again, tuple, threads, 1e-9 * len(raw), effort.samples, effort.sample_s)
+        passes = passes_for(again, (), effort.sample_s)
+        samples = rates(again, tuple, threads, 1e-9 * len(raw), effort.samples, passes)
         how = (
             f"{library}: decoded bytes of a made map of {SHAPE[0]} x {SHAPE[1]} 16-bit codes, "
             f"shuffled, deflated to {len(stream) / len(raw):.0%}; other data are quicker or slower"

@@ -12,14 +12,14 @@ _REST_S = 0.002  # between samples: two virtual processors are often throttled t
 
 def rates(
     kernel: Callable[..., Any], make: Callable[[], tuple], threads: int, amount: float,
-    samples: int, sample_s: float,
+    samples: int, passes: int,
 ) -> list[float]:  # fmt: skip
     """`amount` a pass and thread, in a second: one rate a sample.
 
     kernel  kernel(*arguments, passes), without the interpreter's lock
     make    a thread's own arguments; made, and so touched, by the thread
+    passes  of a sample, as `passes_for` finds them
     """
-    passes = _passes(kernel, make(), sample_s)
     barrier = threading.Barrier(threads)
     spans = [[(0.0, 0.0)] * threads for _ in range(samples)]
     failures: list[BaseException] = []
@@ -52,7 +52,7 @@ def rates(
     ]
 
 
-def _passes(kernel: Callable[..., Any], arguments: tuple, sample_s: float) -> int:
+def passes_for(kernel: Callable[..., Any], arguments: tuple, sample_s: float) -> int:
     """So many that a sample takes about sample_s; the first call compiles."""
     kernel(*arguments, 1)
     passes = 1
