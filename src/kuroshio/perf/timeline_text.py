@@ -38,10 +38,10 @@ def text(analysis: Analysis, width: int) -> str:
         parts.append("No work of a device was recorded.")
     for work in analysis.devices:
         parts.append(_device(analysis, work, width))
-    if analysis.steps and analysis.steps.steps:
-        parts.append(steps_text(analysis.steps))
     if analysis.pipeline:
         parts.append(_pipeline(analysis.pipeline))
+    elif analysis.steps and analysis.steps.steps:
+        parts.append(steps_text(analysis.steps))
     if analysis.holes is not None and len(analysis.holes):
         parts += _holes(analysis, width)
     if analysis.host:
@@ -191,11 +191,17 @@ def host_text(host: Host, width: int) -> str:
     return f"{columns(lines, left=1)}\n{wrapped(said, width)}"
 
 
-def _pipeline(pipeline: Pipeline) -> str:
+def roles_text(pipeline: Pipeline, bar: int = _BAR) -> str:
+    """Where its time goes, with bars of so many columns."""
     of = "moments" if pipeline.on_device else f"time of {count(pipeline.threads, 'thread')}"
+    said = f"Pipeline of {time(pipeline.total)}, by {of}; bound by {pipeline.bound_by}"
+    parts = [(str(role), part) for role, part in pipeline.parts.items()]
+    return f"{said}\n{_bars(parts, pipeline.of, bar)}"
+
+
+def _pipeline(pipeline: Pipeline) -> str:
     lines = [
-        f"Pipeline of {time(pipeline.total)}, by {of}; bound by {pipeline.bound_by}",
-        _bars([(role, part) for role, part in pipeline.parts.items()], pipeline.of),
+        roles_text(pipeline),
         columns(
             [["stage", "spans", "lanes", "busy", "work"]]
             + [

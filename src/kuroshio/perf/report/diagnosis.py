@@ -14,6 +14,7 @@ from ..roofline import Judgement, Roofs
 from ..timeline.analysis import Analysis, analyse
 from ..timeline.holes import Cause
 from ..timeline.ranks import Ranks, compare
+from ..timeline.stages import Role
 from ..traces.trace import Trace
 
 SCHEMA = "kuroshio.diagnosis/1"
@@ -96,15 +97,18 @@ def diagnosis_of(
 def _sentence(diagnosis: Diagnosis) -> str:
     works = [each.work for each in diagnosis.analyses if each.work]
     pipeline = next((each.pipeline for each in diagnosis.analyses if each.pipeline), None)
-    if works:
+    if pipeline:
+        said = f"A pipeline of {figures.time(pipeline.total)}"
+        if pipeline.on_device:
+            kernel = pipeline.parts.get(Role.KERNEL, 0)
+            said += f", with the kernel at work for {figures.share(kernel, pipeline.total)} of it"
+    elif works:
         span, busy = sum(each.span for each in works), sum(each.busy for each in works)
         several = f"the time in {len(works)} traces"
         of = figures.time(span) if len(works) == 1 else several
         single = len(works) == 1 and len(diagnosis.analyses[0].devices) == 1
         who = "The device was" if single else "Devices were"
         said = f"{who} busy for {figures.share(busy, span)} of {of}"
-    elif pipeline:
-        said = f"A pipeline of {figures.time(pipeline.total)}"
     else:
         return "The trace shows no work of a device."
     if not diagnosis.findings:

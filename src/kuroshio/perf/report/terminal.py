@@ -10,7 +10,7 @@ from ..findings.finding import Finding
 from ..output import wrapped
 from ..timeline.analysis import Analysis
 from ..timeline.steps import Steps
-from ..timeline_text import host_text, steps_text
+from ..timeline_text import host_text, roles_text, steps_text
 from .diagnosis import Diagnosis
 
 _PLACES = 3  # of a finding that are named
@@ -26,7 +26,10 @@ def text(diagnosis: Diagnosis, width: int | None) -> str:
     for number, finding in enumerate(diagnosis.findings, 1):
         paragraphs.append("\n".join(_finding(diagnosis, finding, number, width)))
     for analysis in diagnosis.analyses:
-        if analysis.steps:
+        if analysis.pipeline:
+            head, _, bars = roles_text(analysis.pipeline, _bar(width)).partition("\n")
+            paragraphs.append(f"{wrapped(head, width)}\n{bars}")
+        elif analysis.steps:
             paragraphs.append(_steps(analysis, analysis.steps, width))
         if analysis.host and analysis.work is None:
             paragraphs.append(host_text(analysis.host, width or _FILE))
@@ -71,10 +74,15 @@ def _places(diagnosis: Diagnosis, finding: Finding) -> Iterator[str]:
         yield f"{figures.time(place.duration)} at {figures.time(start)}{whose}"
 
 
+def _bar(width: int | None) -> int:
+    """Columns of one; 0 where there is no room."""
+    room = _BAR if width is None else min(_BAR, width - _BESIDE)
+    return room if room >= _LEAST else 0
+
+
 def _steps(analysis: Analysis, steps: Steps, width: int | None) -> str:
     """Words are wrapped, bars are made shorter, or left out where there is no room."""
-    room = _BAR if width is None else min(_BAR, width - _BESIDE)
-    lines = steps_text(steps, room if room >= _LEAST else 0).splitlines()
+    lines = steps_text(steps, _bar(width)).splitlines()
     words = [each for each in lines if " " in each and not each.endswith("%")]
     what = "Where the time goes" if len(words) < len(lines) else "Steps"
     title = f"{what} ({printable(analysis.trace.path.name)}):"

@@ -142,7 +142,7 @@ def analyse(trace: Trace) -> Analysis:
         waits=waits_of(events, blocking),
         host=None if pipeline else host_of(events, nest),
         pipeline=pipeline,
-        limits=(*trace.cannot_tell, *_limits(events, launches)),
+        limits=(*trace.cannot_tell, *(() if pipeline else _limits(events, launches))),
     )
 
 

@@ -31,7 +31,8 @@ _KUROSHIO = {
     "kuroshio.run": Kind.ANNOTATION,
 }
 ROCPROF = "rocprof"  # has no categories: a process each
-FORMS = ("torch.profiler (Kineto)", "hipprof", "Kuroshio", ROCPROF)
+OURS = "Kuroshio"
+FORMS = ("torch.profiler (Kineto)", "hipprof", OURS, ROCPROF)
 # What a category means, as a plain number, which compares and looks up faster: the kind, and the
 # form's place in FORMS times this.
 A_FORM = 16

@@ -50,7 +50,8 @@ def cannot_tell(events: Events, rows: Rows, stream: Elements[Any], form: str) ->
     for key in rows.dropped_columns:
         yield f"{key[:80]!r} of device events is not kept: it has more than {MOST_VALUES:,} values"
     yield from _of_times(events)
-    yield from _of_device(events)
+    if form != chrome_kinds.OURS:  # whose stages tell what calls and operators would
+        yield from _of_device(events)
     if form == "hipprof":
         yield (
             "hipprof has a queued kernel begin where the one before it ended, so it is not told "
