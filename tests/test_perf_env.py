@@ -93,6 +93,10 @@ class FakeNvml:
         handle._obj.value = {b"GPU-b": 2}.get(uuid)
         return 0 if handle._obj.value else 6
 
+    def nvmlDeviceGetHandleByPciBusId_v2(self, place, handle) -> int:
+        handle._obj.value = {b"0000:65:00.0": 2}.get(place)
+        return 0 if handle._obj.value else 6
+
     def nvmlDeviceGetName(self, handle, text, size) -> int:
         text.value = b"H200 number %d" % handle.value
         return 0
@@ -178,6 +182,25 @@ def test_numbers_are_those_of_a_program(driver, monkeypatch, visible, names, mod
     if model:
         assert environment_gpu.find("cuda:0").fixed()["model"] == model
     assert environment_gpu.find("cuda:2") is None
+
+
+def test_the_fastest_of_unlike_devices_comes_first(driver, monkeypatch) -> None:
+    """The driver's order: the management library's second device is the first of programs."""
+    monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
+    places = {0: "0000:65:00.0"}
+    monkeypatch.setattr(environment_gpu.cuda_order, "bus_id", places.get)
+    assert environment_gpu.find("cuda:0").fixed()["model"] == "H200 number 2"
+    assert environment_gpu.find("cuda:1").fixed()["model"] == "H200 number 2"  # nobody tells more
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    assert environment_gpu.find("cuda:0").fixed()["model"] == "H200 number 1"
+    monkeypatch.delenv("CUDA_DEVICE_ORDER")
+    monkeypatch.setattr(driver, "nvmlDeviceGetName", lambda *_: 0)  # alike: nobody is asked
+    monkeypatch.setattr(environment_gpu.cuda_order, "bus_id", None)
+    assert environment_gpu.find("cuda:0").fixed()["uuid"] == "GPU-a"
+
+
+def test_where_there_is_no_driver_nobody_tells() -> None:
+    assert environment_gpu.cuda_order.bus_id(0) is None or nvml.count()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..device.names import gpu_name
-from . import nvml
+from . import cuda_order, nvml
 
 _VENDORS = {"0x1002": "AMD", "0x1d94": "Hygon"}
 SYSTEM = Path("/sys")
@@ -38,6 +38,10 @@ def find(name: str) -> Watched | None:
         return None
     which = str(number) if shown is None else shown[number]
     if kind == "cuda":
+        if which.isdigit() and not cuda_order.by_bus() and nvml.unlike():
+            place = cuda_order.bus_id(number)
+            if place is not None:
+                return nvml.by_bus(place)
         return nvml.by_index(int(which)) if which.isdigit() else nvml.by_uuid(which)
     cards = _cards()
     return cards[int(which)] if which.isdigit() and int(which) < len(cards) else None

@@ -62,6 +62,12 @@ def count() -> int:
     return number.value
 
 
+def unlike() -> bool:
+    """Whether devices are of several models: then their order depends on who numbers them."""
+    found = [by_index(number) for number in range(count())]
+    return len({each.model() for each in found if each}) > 1
+
+
 class Device:
     """One device; what it does not tell is None."""
 
@@ -73,7 +79,7 @@ class Device:
         memory = self._get("nvmlDeviceGetMemoryInfo", _Memory())
         limit = self._number("nvmlDeviceGetEnforcedPowerLimit")
         return {
-            "model": self._text("nvmlDeviceGetName"),
+            "model": self.model(),
             "uuid": self._text("nvmlDeviceGetUUID"),
             "driver": self._driver(),
             "memory_bytes": None if memory is None else memory.total,
@@ -97,6 +103,9 @@ class Device:
             "throttling": self.throttling(),
             "processes": self._processes(),
         }
+
+    def model(self) -> str | None:
+        return self._text("nvmlDeviceGetName")
 
     def clock_mhz(self) -> int | None:
         return self._number("nvmlDeviceGetClockInfo", _SM)
@@ -152,5 +161,13 @@ def by_index(index: int) -> Device | None:
 def by_uuid(uuid: str) -> Device | None:
     handle, nvml = ctypes.c_void_p(), library()
     if nvml is None or nvml.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(handle)) != 0:
+        return None
+    return Device(nvml, handle)
+
+
+def by_bus(place: str) -> Device | None:
+    """The device at a place on the bus, such as 00000000:65:00.0."""
+    handle, nvml = ctypes.c_void_p(), library()
+    if nvml is None or nvml.nvmlDeviceGetHandleByPciBusId_v2(place.encode(), ctypes.byref(handle)):
         return None
     return Device(nvml, handle)
