@@ -276,3 +276,25 @@ def test_lanes_say_what_they_leave_out():
     assert any("are drawn as" in each for each in few.left_out)
     none = drawing.lanes(diagnose([replace(trace, events=trace.events[:40])]).analyses[0])
     assert not any("are drawn as" in each for each in none.left_out)
+
+
+def test_of_many_threads_those_with_the_most_time_are_drawn():
+    """Of a pipeline that is starved by start-up: the thread that starts, which has two spans."""
+    made = Made()
+    for thread in range(2, 14):
+        for at in range(100, 150):
+            made.stage("read", at * MS, at * MS + 10 * US, thread=thread)
+    made.stage("start", 0, 80 * MS, thread=1)
+    trace = made.trace()
+    labels = [lane.label for lane in drawing.lanes(diagnose([trace]).analyses[0]).lanes]
+    assert "host, thread 1" in labels
+    assert len(labels) == 8
+
+
+def test_a_pipeline_has_roles_and_no_parts_of_steps():
+    trace = CASES["pipeline-start-up"](True)
+    said = page(diagnose([trace]))
+    legend = re.findall(r"<li>.*?</li>", said[said.index('id="timeline-part"') :])
+    assert any("start-up" in each for each in legend)
+    assert not any("output and other" in each for each in legend)
+    assert "whole recording" not in said

@@ -17,7 +17,8 @@ from . import palette
 from .merging import Row, merged, row
 
 MOST = 120_000  # rectangles of a page; each takes about 25 bytes of it
-_MOST_THREADS, _MOST_STREAMS = 8, 16  # of a trace; those with the most events, in order of number
+# Of a trace, in order of number: threads with the most time, streams with the most events.
+_MOST_THREADS, _MOST_STREAMS = 8, 16
 _DEEPEST = 4  # operators within operators
 _LEAST = 500  # rectangles that a row gets at least: more than a phone has columns
 _COLOUR = {name: number for number, name in enumerate(palette.COLOURS)}
@@ -136,7 +137,7 @@ def _devices(analysis: Analysis, colour: np.ndarray) -> Iterator[Lane]:
 
 def _hosts(events: Events, colour: np.ndarray) -> Iterator[Lane]:
     host = _host(events)
-    for thread in _busiest(events.thread[host], _MOST_THREADS):
+    for thread in _busiest(events.thread[host], _MOST_THREADS, events.duration[host]):
         rows = np.flatnonzero(host & (events.thread == thread))
         depth = _depth(events.start[rows], events.end[rows])
         label = f"host, thread {thread}" if thread >= 0 else "host"
@@ -157,10 +158,10 @@ def _row(events: Events, rows: np.ndarray, colour: np.ndarray) -> Row:
     return row(events.start[rows], events.end[rows], events.name[rows], colour[rows])
 
 
-def _busiest(numbers: np.ndarray, most: int) -> list[int]:
-    """Those that occur most often, in order of number."""
-    found, counts = np.unique(numbers, return_counts=True)
-    kept = np.sort(np.argsort(-counts, kind="stable")[:most])
+def _busiest(numbers: np.ndarray, most: int, weights: np.ndarray | None = None) -> list[int]:
+    """Those that occur most often, or weigh most, in order of number."""
+    found, at = np.unique(numbers, return_inverse=True)
+    kept = np.sort(np.argsort(-np.bincount(at.ravel(), weights), kind="stable")[:most])
     return list(map(int, found[kept]))
 
 
@@ -174,7 +175,7 @@ def _left_out(events: Events) -> list[str]:
     said = []
     threads = len(np.unique(events.thread[_host(events)]))
     if threads > _MOST_THREADS:
-        said.append(f"Of {threads} threads of the host the {_MOST_THREADS} with most events")
+        said.append(f"Of {threads} threads of the host the {_MOST_THREADS} with the most time")
     work = events.on_device
     streams = len(np.unique(np.stack([events.device[work], events.stream[work]]), axis=1).T)
     if streams > _MOST_STREAMS:

@@ -14,6 +14,7 @@ from importlib.resources import files
 from ...pages import text, whole
 from ..findings import figures
 from ..timeline.analysis import Analysis
+from ..timeline.stages import Role
 from ..timeline.steps import Source
 from . import page_parts as parts
 from .diagnosis import Diagnosis
@@ -40,6 +41,7 @@ from .palette import (
     COPY,
     HOST,
     OF_CAUSE,
+    OF_ROLE,
     OPERATOR,
     READING,
     SET,
@@ -122,9 +124,9 @@ def _body(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> Iterator[str]:
 
 def _stages(diagnosis: Diagnosis) -> Iterator[str]:
     for number, analysis in enumerate(diagnosis.analyses[:MOST_TRACES]):
-        if analysis.steps is None:
-            continue
         steps = analysis.steps
+        if steps is None or analysis.pipeline:
+            continue
         name = title(diagnosis, number) if len(diagnosis.analyses) > 1 else "all steps"
         if steps.source == Source.WHOLE and len(diagnosis.analyses) == 1:
             name = "whole recording"
@@ -144,7 +146,11 @@ def _timeline(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> str:
         number for each in shown for lane in each.lanes for row in lane.rows
         for number in set(row.colour.tolist())
     }  # fmt: skip
-    kinds = [each for each in _KINDS if COLOURS.index(each[0]) in drawn_colours]
+    pipelines = [each.pipeline for each in diagnosis.analyses if each.pipeline]
+    roles = [role for role in Role if any(each.parts.get(role) for each in pipelines)]
+    ours = len(pipelines) == len(diagnosis.analyses)
+    meanings = [(OF_ROLE[role], str(role)) for role in roles] if ours else _KINDS
+    kinds = [each for each in meanings if COLOURS.index(each[0]) in drawn_colours]
     go = _go(diagnosis)
     left_out = [note for each in shown for note in each.left_out]
     clocks = ["Each trace begins at 0 of its own clock"] if len(shown) > 1 else []
