@@ -288,3 +288,27 @@ def test_a_signal_that_would_be_lost_comes_again(number):
     assert process.returncode == STATUS[number]
     assert out == b"went on\n"
     assert err == b""
+
+
+# A library's handler of another signal: Python tells the watcher of that, too.
+ANOTHERS = """
+import signal, sys, time
+from kuroshio import interrupt
+interrupt.PATIENCE_S = 0.1
+heard = []
+signal.signal(signal.SIGALRM, lambda *_: heard.append(1))
+try:
+    with interrupt.stopping_on_signals():
+        signal.raise_signal(signal.SIGALRM)
+        time.sleep(0.4)
+        print("goes on", len(heard), flush=True)
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(0.4)
+except interrupt.Stopped as stopped:
+    sys.exit(stopped.status)
+"""
+
+
+def test_a_signal_that_is_anothers_stops_nothing():
+    ended = subprocess.run([sys.executable, "-c", ANOTHERS], capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (143, b"goes on 1\n", b"")

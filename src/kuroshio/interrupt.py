@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import FrameType
 
 from .messages import complain
@@ -53,7 +53,9 @@ def stopping_on_signals() -> Iterator[None]:
             if not over.is_set() and not stopped.is_set():
                 signal.raise_signal(number)
 
-    watcher = threading.Thread(target=_watch, args=(reading, over, again), daemon=True)
+    watcher = threading.Thread(
+        target=_watch, args=(reading, frozenset(before), over, again), daemon=True
+    )
 
     def stop(number: int, frame: FrameType | None) -> None:
         if stopped.is_set() or _would_be_lost(frame):
@@ -89,9 +91,13 @@ def _would_be_lost(frame: FrameType | None) -> bool:
     return False
 
 
-def _watch(reading: int, over: threading.Event, again: Callable[[int], None]) -> None:
+def _watch(
+    reading: int, ours: Collection[int], over: threading.Event, again: Callable[[int], None]
+) -> None:
     """Wait for a signal's number; the main thread may be unable to hear of it in time."""
     heard = os.read(reading, 1)
+    while heard and heard[0] not in ours:  # of a handler that somebody else has, a library
+        heard = os.read(reading, 1)
     end = time.monotonic() + PATIENCE_S
     while heard and not over.wait(_AGAIN_S) and time.monotonic() < end:
         again(heard[0])
