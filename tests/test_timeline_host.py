@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kuroshio.perf.report.diagnosis import diagnose
 from kuroshio.perf.report.page import page
 from kuroshio.perf.report.terminal import text
+from kuroshio.perf.timeline.host import MOST_NAMES
 from kuroshio.perf.timeline_text import text as timeline
+from kuroshio.perf.traces.events import Kind
 from timelines import analysed
 from traces_made import MS, Made
 
@@ -54,6 +57,48 @@ def test_own_and_total_times(threads):
     assert host.busy == sum(own.values())
     assert abs(sum(each.share for each in host.names) - 1) < 1e-9
     assert [each.own for each in host.names] == sorted(own.values(), reverse=True)
+
+
+ANY = st.tuples(
+    st.sampled_from([Kind.OPERATOR, Kind.CALL, Kind.ANNOTATION]),
+    st.sampled_from("abc"), st.integers(0, 12), st.integers(0, 9), st.integers(1, 2),
+)  # fmt: skip
+
+
+@given(st.lists(ANY, min_size=1, max_size=9))
+def test_events_that_overlap_share_no_moment(told):
+    """As in damaged files, and where several of a program's own threads have one number."""
+    made = Made()
+    for kind, name, start, lasts, thread in told:
+        made.add(kind, name, start, start + lasts, process=1, thread=thread)
+    events = made.events()
+    own, busy = defaultdict(int), 0
+    for thread in (1, 2):
+        for at in range(22):
+            here = [
+                (events.start[row], -events.end[row], row)
+                for row in np.flatnonzero(events.thread == thread)
+                if events.start[row] <= at < events.end[row]
+            ]
+            if here:
+                own[events.named(max(here)[2])] += 1
+                busy += 1
+    host = analysed(made).host
+    assert {each.name: each.own for each in host.names if each.own} == dict(own)
+    assert host.busy == busy
+
+
+def test_of_a_great_many_names_those_with_the_most_time_are_kept():
+    made = Made()
+    for at in range(MOST_NAMES + 5):
+        made.operator(f"op{at}", 2000 * at, 2000 * at + at // 2)
+    diagnosis = diagnose([made.trace()])
+    host = diagnosis.as_json()["traces"][0]["host"]
+    assert (len(host["names"]), host["count"]) == (MOST_NAMES, MOST_NAMES + 5)
+    assert host["names"][0]["name"] == f"op{MOST_NAMES + 4}"
+    assert host["names"][-1]["own"] == 2
+    assert host["busy"] == sum(at // 2 for at in range(MOST_NAMES + 5))
+    assert "990 of 995 more with --json" in text(diagnosis, None).replace("\n", " ")
 
 
 def test_ranges_that_differ_in_numbers_are_one():

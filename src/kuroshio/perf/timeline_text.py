@@ -186,7 +186,8 @@ def host_text(host: Host, width: int) -> str:
     lines = [[clipped(name, room), *row] for name, row in zip(names, rows, strict=True)]
     threads = f"{count(host.threads, 'thread')} in {time(host.span)}"
     more = len(host.names) - _HOST_NAMES
-    rest = f"; {more:,} more with --json" if more > 0 else ""
+    of = f" of {host.count - _HOST_NAMES:,}" if host.count > len(host.names) else ""
+    rest = f"; {more:,}{of} more with --json" if more > 0 else ""
     said = f"{own}; in all {time(host.busy)} of {threads}{rest}"
     return f"{columns(lines, left=1)}\n{wrapped(said, width)}"
 

@@ -67,7 +67,7 @@ class Analysis:
             "holes": _holes(self.holes),
             "kernels": _kernels(self.kernels),
             "waits": _waits(self.waits),
-            "host": _host(self.host),
+            "host": plain(self.host),
             "pipeline": plain(self.pipeline),
         }  # fmt: skip
 
@@ -85,13 +85,6 @@ def _kernels(kernels: Kernels | None) -> Any:
         return None
     most = [{**plain(each), "short": each.short} for each in kernels.kernels[:_MOST_KERNELS]]
     return {**plain(replace(kernels, kernels=())), "kernels": most, "names": len(kernels.kernels)}
-
-
-def _host(host: Host | None) -> Any:
-    if host is None:
-        return None
-    head = replace(host, names=host.names[:_MOST_KERNELS])
-    return {**plain(head), "count": len(host.names)}
 
 
 def _launches(launches: Launches | None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from heapq import nsmallest
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from .nest import Nest
 from .spread import Spread, spreads_of
 
 _NUMBER = re.compile(r"(?<![A-Za-z])\d+(?![A-Za-z])")  # but not those of all2all
+MOST_NAMES = 1000  # there may be as many as events, and nobody reads them all
 _WORDS = {Kind.CALL: "call", Kind.OPERATOR: "operator", Kind.ANNOTATION: "range"}
 
 
@@ -36,7 +38,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Host:
-    """names: the most own time first.
+    """names: the most own time first, at most MOST_NAMES; there are `count`.
 
     span     from the first event to the last, ns
     threads  that have events
@@ -47,6 +49,7 @@ class Host:
     threads: int
     busy: int
     names: tuple[Named, ...]
+    count: int
 
 
 def host_of(events: Events, nest: Nest) -> Host | None:
@@ -62,36 +65,79 @@ def host_of(events: Events, nest: Nest) -> Host | None:
     last = np.append(first[1:], len(rows)) - 1
     sums = np.add.reduceat(own[order], first)
     busy = int(sums.sum())
-    threads = np.stack([events.process[rows], events.thread[rows]])
+    most = _most(sums, [names[code] for code in name[order][first].tolist()])
     found = [
         Named(names[code], _WORDS[Kind(kind)], mine, mine / busy if busy else 0.0, times, row)
         for code, kind, mine, times, row in zip(
-            name[order][first].tolist(),
-            events.kind[rows[order[last]]].tolist(),
-            sums.tolist(),
-            spreads_of(length[order], first),
-            rows[order[last]].tolist(),
+            name[order][first[most]].tolist(),
+            events.kind[rows[order[last[most]]]].tolist(),
+            sums[most].tolist(),
+            spreads_of(length[order], first, most),
+            rows[order[last[most]]].tolist(),
             strict=True,
         )
     ]
     return Host(
         span=int(events.end[rows].max() - events.start[rows].min()),
-        threads=np.unique(threads, axis=1).shape[1],
+        threads=int(_threads(events, rows).max()) + 1,
         busy=busy,
-        names=tuple(sorted(found, key=lambda each: (-each.own, each.name))),
+        names=tuple(found),
+        count=len(first),
     )
 
 
+def _most(sums: np.ndarray, names: list[str]) -> np.ndarray:
+    """Places of the MOST_NAMES with the largest sums, in order; of equal ones by name."""
+    least = np.partition(sums, -MOST_NAMES)[-MOST_NAMES] if len(sums) > MOST_NAMES else sums.min()
+    among = np.flatnonzero(sums >= least).tolist()
+    found = nsmallest(MOST_NAMES, among, key=lambda at: (-int(sums[at]), names[at]))
+    return np.array(found, np.int64)
+
+
 def _own(events: Events, nest: Nest, rows: np.ndarray) -> np.ndarray:
-    """(row,) ns. What is within an event lies one after the other, but in a damaged file."""
-    place = np.full(len(events), -1, np.int64)
+    """(row,) ns. Each moment of a thread is of what began last, and is under way."""
+    place = np.full(len(events) + 1, -1, np.int64)  # the last answers for no row
     place[rows] = np.arange(len(rows))
-    parents = nest.parents(rows)
-    inner = parents >= 0
-    within = np.bincount(place[parents[inner]], events.duration[rows[inner]], len(rows)).astype(
+    above = place[nest.parents(rows)]
+    inner = above >= 0
+    within = np.bincount(above[inner], events.duration[rows[inner]], len(rows)).astype(
         np.int64
     )  # exact: below 2^53 ns, a hundred days
-    return np.maximum(events.duration[rows] - within, 0)
+    own = events.duration[rows] - within
+    if int(own.sum()) == _covered(events, rows):
+        return own
+    # Some overlap and are not within each other: moment by moment, which takes longer.
+    lane = _threads(events, rows)
+    like, at = np.tile(rows, 2), np.append(events.start[rows], events.end[rows])
+    order = np.lexsort((at, np.tile(lane, 2)))
+    like, at, lane = like[order], at[order], np.tile(lane, 2)[order]
+    same = np.flatnonzero((lane[1:] == lane[:-1]) & (at[1:] > at[:-1]))
+    whose = place[nest.innermost(like[same], at[same])]
+    told = whose >= 0
+    lasts = (at[same + 1] - at[same])[told]
+    return np.bincount(whose[told], lasts, len(rows)).astype(np.int64)
+
+
+def _covered(events: Events, rows: np.ndarray) -> int:
+    """ns within any of these events, summed over their threads."""
+    lane, start, end = _threads(events, rows), events.start[rows], events.end[rows]
+    order = np.lexsort((start, lane))
+    lane, start, end = lane[order], start[order], end[order]
+    # How far earlier ones of the thread reach: by ranks, since times and threads may be any.
+    ends, rank = np.unique(end, return_inverse=True)
+    reach = np.maximum.accumulate(lane * len(ends) + rank.reshape(-1))
+    before = np.append(start[:1], ends[reach[:-1] % len(ends)])
+    before[np.append(True, lane[1:] != lane[:-1])] = np.iinfo(np.int64).min
+    return int(np.maximum(end - np.maximum(start, before), 0).sum())
+
+
+def _threads(events: Events, rows: np.ndarray) -> np.ndarray:
+    """(row,) the number of each one's thread, from 0."""
+    process, thread = (
+        np.unique(column, return_inverse=True)[1].reshape(-1)
+        for column in (events.process[rows], events.thread[rows])
+    )
+    return np.unique(process * len(rows) + thread, return_inverse=True)[1].reshape(-1)
 
 
 def _families(events: Events, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:

@@ -26,12 +26,15 @@ def spread(durations: np.ndarray) -> Spread | None:
     return spreads_of(np.sort(durations), np.zeros(1, np.int64))[0]
 
 
-def spreads_of(ordered: np.ndarray, first: np.ndarray) -> list[Spread]:
-    """Of groups, which begin at `first`; within each, durations are in order."""
-    counts = np.diff(np.append(first, len(ordered)))
+def spreads_of(
+    ordered: np.ndarray, first: np.ndarray, which: np.ndarray | slice = slice(None)
+) -> list[Spread]:
+    """Of groups, which begin at `first`, or of some; within each, durations are in order."""
+    counts = np.diff(np.append(first, len(ordered)))[which]
+    totals, first = np.add.reduceat(ordered, first)[which], first[which]
     columns = (
         counts,
-        np.add.reduceat(ordered, first),
+        totals,
         ordered[first],
         ordered[first + (counts - 1) // 2],
         ordered[first - (-9 * counts // 10) - 1],
