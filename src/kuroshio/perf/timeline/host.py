@@ -103,11 +103,10 @@ def _own(events: Events, nest: Nest, rows: np.ndarray) -> np.ndarray:
     within = np.bincount(above[inner], events.duration[rows[inner]], len(rows)).astype(
         np.int64
     )  # exact: below 2^53 ns, a hundred days
-    own = events.duration[rows] - within
-    if int(own.sum()) == _covered(events, rows):
-        return own
-    # Some overlap and are not within each other: moment by moment, which takes longer.
     lane = _threads(events, rows)
+    if not _overlap(events, rows, np.where(inner, above, -1 - lane)):
+        return events.duration[rows] - within
+    # Moment by moment, which takes longer.
     like, at = np.tile(rows, 2), np.append(events.start[rows], events.end[rows])
     order = np.lexsort((at, np.tile(lane, 2)))
     like, at, lane = like[order], at[order], np.tile(lane, 2)[order]
@@ -118,17 +117,14 @@ def _own(events: Events, nest: Nest, rows: np.ndarray) -> np.ndarray:
     return np.bincount(whose[told], lasts, len(rows)).astype(np.int64)
 
 
-def _covered(events: Events, rows: np.ndarray) -> int:
-    """ns within any of these events, summed over their threads."""
-    lane, start, end = _threads(events, rows), events.start[rows], events.end[rows]
-    order = np.lexsort((start, lane))
-    lane, start, end = lane[order], start[order], end[order]
-    # How far earlier ones of the thread reach: by ranks, since times and threads may be any.
-    ends, rank = np.unique(end, return_inverse=True)
-    reach = np.maximum.accumulate(lane * len(ends) + rank.reshape(-1))
-    before = np.append(start[:1], ends[reach[:-1] % len(ends)])
-    before[np.append(True, lane[1:] != lane[:-1])] = np.iinfo(np.int64).min
-    return int(np.maximum(end - np.maximum(start, before), 0).sum())
+def _overlap(events: Events, rows: np.ndarray, around: np.ndarray) -> bool:
+    """Whether any overlap of which neither is within the other; `around` (row,): what each is in.
+
+    Then two neighbours do.
+    """
+    order = np.lexsort((events.start[rows], around))
+    around, start, end = around[order], events.start[rows[order]], events.end[rows[order]]
+    return bool(((around[1:] == around[:-1]) & (start[1:] < end[:-1])).any())
 
 
 def _threads(events: Events, rows: np.ndarray) -> np.ndarray:
