@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -57,3 +58,16 @@ def test_json_has_findings_and_analyses():
     assert first["speedup_at_most"] == pytest.approx(first["of"] / (first["of"] - first["saves"]))
     assert len(document["traces"]) == 2
     assert document["ranks"]["ranks"][1]["rank"] == 1
+
+
+def test_of_many_ranks_some_are_shown_and_what_all_leave_open_is_said_once():
+    made = [
+        replace(each, rank=rank, cannot_tell=("times are coarse",))
+        for rank, each in enumerate(ranks(*range(500, 520)))
+    ]
+    diagnosis = diagnose(made)
+    said = text(diagnosis, None)
+    assert said.count("Where the time goes") == 16
+    assert "4 more traces; all with --json" in said
+    notes = [each for each in diagnosis.remarks if "coarse" in each]
+    assert notes == ["Rank 0, rank 1, rank 2, rank 3 and 16 more: times are coarse"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -124,22 +125,15 @@ def _sentence(diagnosis: Diagnosis) -> str:
 
 
 def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ...]:
-    said = []
+    """What several traces leave open in the same words is said once."""
+    whose: dict[str, list[str]] = defaultdict(list)
     for number, each in enumerate(analyses):
-        whose = f"{trace_name(each, number).capitalize()}: " if len(analyses) > 1 else ""
-        said += [f"{whose}{limit}" if whose else _begun(limit) for limit in each.limits]
-        if each.work and each.steps and each.steps.total > _LONGER * each.work.span:
-            said.append(
-                f"{whose}Shares are of the {figures.time(each.work.span)} from devices' first to "
-                f"their last work. The steps took {figures.time(each.steps.total)}: most of that "
-                "lies before or after, and no finding is about it"
-            )
-        own = each.holes.by_cause.get(Cause.TRACER) if each.holes else None
-        if own:
-            said.append(
-                f"{whose}{figures.count(own.count, 'hole')}, {figures.time(own.time)} in all, may "
-                "be the tracer's own doing and count in no finding"
-            )
+        for open_ in dict.fromkeys(_open(each)):
+            whose[open_].append(trace_name(each, number))
+    said = [
+        f"{figures.listed(names).capitalize()}: {open_}" if len(analyses) > 1 else _begun(open_)
+        for open_, names in whose.items()
+    ]
     alike = _alike(analyses)
     if alike < _ALIKE:
         said.append(
@@ -150,6 +144,24 @@ def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ..
     if ranks:
         said += ranks.limits
     return tuple(dict.fromkeys(said))
+
+
+def _open(analysis: Analysis) -> Iterator[str]:
+    """What a trace leaves open."""
+    yield from analysis.limits
+    work, steps = analysis.work, analysis.steps
+    if work and steps and steps.total > _LONGER * work.span:
+        yield (
+            f"Shares are of the {figures.time(work.span)} from devices' first to "
+            f"their last work. The steps took {figures.time(steps.total)}: most of that "
+            "lies before or after, and no finding is about it"
+        )
+    own = analysis.holes.by_cause.get(Cause.TRACER) if analysis.holes else None
+    if own:
+        yield (
+            f"{figures.count(own.count, 'hole')}, {figures.time(own.time)} in all, may "
+            "be the tracer's own doing and count in no finding"
+        )
 
 
 def _alike(analyses: Sequence[Analysis]) -> float:

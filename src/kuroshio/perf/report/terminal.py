@@ -16,6 +16,7 @@ from .diagnosis import Diagnosis
 _PLACES = 3  # of a finding that are named
 _BAR, _LEAST = 24, 6  # columns of a bar, at most and at least
 _BESIDE = 40  # columns that the rest of its line takes
+_TRACES = 16  # whose time is shown, as on the page; a job may have hundreds of ranks
 _FILE = 100  # columns of a table in a file
 _INDENT = "   "
 
@@ -25,7 +26,7 @@ def text(diagnosis: Diagnosis, width: int | None) -> str:
     paragraphs = [wrapped(printable(diagnosis.sentence), width)]
     for number, finding in enumerate(diagnosis.findings, 1):
         paragraphs.append("\n".join(_finding(diagnosis, finding, number, width)))
-    for analysis in diagnosis.analyses:
+    for analysis in diagnosis.analyses[:_TRACES]:
         if analysis.pipeline:
             head, _, bars = roles_text(analysis.pipeline, _bar(width)).partition("\n")
             paragraphs.append(f"{wrapped(head, width)}\n{bars}")
@@ -33,6 +34,8 @@ def text(diagnosis: Diagnosis, width: int | None) -> str:
             paragraphs.append(_steps(analysis, analysis.steps, width))
         if analysis.host and analysis.work is None:
             paragraphs.append(host_text(analysis.host, width or _FILE))
+    if (more := len(diagnosis.analyses) - _TRACES) > 0:
+        paragraphs.append(wrapped(f"{more:,} more traces; all with --json", width))
     paragraphs += [wrapped(printable(f"Note: {each}."), width) for each in diagnosis.remarks]
     return "\n\n".join(paragraphs)
 
