@@ -28,6 +28,9 @@ _WORDS = {
     Role.WAITING: "waiting",
 }
 _THE_REST = "all but what the rest needs, divided evenly among as many threads, and no quicker"
+# Of what a run waits for one after the other, a role has no more than the time it is under way.
+# What of that a kernel hides counts: without the role the kernel would come sooner.
+_UNDER_WAY = "the time in which it is under way, hidden or not, and no more than kernels leave"
 _AGAINST_ITS_ROOF = ("That role alone against its roof (kuroshio perf ceilings, perf roofline)",)
 _ONCE = ("Whether it is as long in a second run, and in a longer one",)
 _VERIFY = {
@@ -113,7 +116,11 @@ def _of_device(pipeline: Pipeline, seen: Seen) -> tuple[Role, int, str, str] | N
             f"for {figures.share(pipeline.parts.get(Role.KERNEL, 0), total)} of it."
             f"{_rate(seen) if role is Role.LINK else ''}"
         )
-        return role, others[role], why, "the time of it that no kernel hides"
+        if role is Role.WAITING:
+            return role, others[role], why, "that time"
+        at_work = _when(seen, pipeline, role, hidden=True).total
+        saves = min(at_work, total - pipeline.parts[Role.KERNEL])
+        return role, saves, why, _UNDER_WAY
     events = seen.analysis.trace.events
     names = {s.name for s in pipeline.stages if s.role not in (Role.KERNEL, Role.WAITING)}
     told = [number for number, name in enumerate(events.names) if name in names]
@@ -124,7 +131,7 @@ def _of_device(pipeline: Pipeline, seen: Seen) -> tuple[Role, int, str, str] | N
         f"The kernel is at work for {figures.share(pipeline.parts[Role.KERNEL], total)} of "
         f"{figures.time(total)}, and everything else only for {figures.share(rest, total)}."
     )
-    return Role.KERNEL, total - rest, why, "the time in which nothing but the kernel is at work"
+    return Role.KERNEL, pipeline.parts[Role.KERNEL], why, "the time in which it is at work"
 
 
 def _rate(seen: Seen) -> str:
@@ -160,8 +167,11 @@ def _names(pipeline: Pipeline, *roles: Role) -> list[str]:
     return [stage.name for stage in pipeline.stages if stage.role in roles]
 
 
-def _when(seen: Seen, pipeline: Pipeline, role: Role) -> Intervals:
-    """When it is under way and keeps others waiting: of waiting, when nothing else is at all."""
+def _when(seen: Seen, pipeline: Pipeline, role: Role, hidden: bool = False) -> Intervals:
+    """When it is under way and keeps others waiting: of waiting, when nothing else is at all.
+
+    Or when it is under way, though a kernel hides it.
+    """
     events = seen.analysis.trace.events
     counted = events.on_device | (events.kind == Kind.STAGE)
 
@@ -173,6 +183,6 @@ def _when(seen: Seen, pipeline: Pipeline, role: Role) -> Intervals:
     if role is Role.WAITING:
         whole = during(events, counted)
         return union(whole.starts[:1], whole.ends[-1:]) - of(*(set(Role) - {role}))
-    if pipeline.on_device and role is not Role.KERNEL:
+    if pipeline.on_device and role is not Role.KERNEL and not hidden:
         return of(role) - during(events, events.kind == Kind.KERNEL)
     return of(role)
