@@ -315,6 +315,13 @@ def test_messages_that_are_mostly_latency():
     assert found.figures["bytes"] == 400_000
 
 
+def test_messages_that_took_longer_than_most_count_as_they_were():
+    diagnosis = diagnose(sending((50, 4000, 50 * US), (40, 4000, 500 * US), LARGE))
+    found = next(each for each in diagnosis.findings if each.key == "small-messages")
+    assert found.figures["time_ns"] == diagnosis.ranks.messages[0].total == 22_500 * US
+    assert found.saves == 22_500 * US - 90 * 100
+
+
 @pytest.mark.parametrize(
     ("messages", "spare"),
     [

@@ -19,13 +19,13 @@ _MANY = 10  # of fewer there is no pattern that buckets could change
 def small_messages(seen: Sequence[Seen], ranks: Ranks) -> Finding | None:
     """Of messages whose time on the rank that came last is known: it does not wait for others."""
     small = [each for each in ranks.messages if _is_small(each)]
-    calls, took = sum(each.calls for each in small), sum(map(_time, small))
+    calls, took = sum(each.calls for each in small), sum(each.total for each in small)
     moved = sum(each.calls * (each.bytes or 0) for each in small)
     if calls < _MANY:
         return None
     of = max(each.total for each in ranks.ranks)
     exposed = max(each.exposed for each in ranks.ranks)
-    lost = min(sum(_time(each) - _transfer(each) for each in small), exposed)
+    lost = min(sum(each.total - _transfer(each) for each in small), exposed)
     if lost <= WORTH * of:
         return None
     kinds = tuple(dict.fromkeys(each.kind for each in small))
@@ -75,11 +75,6 @@ def small_messages(seen: Sequence[Seen], ranks: Ranks) -> Finding | None:
 
 def _is_small(message: Message) -> bool:
     return bool(message.large and message.algorithm and message.algorithm < _HALF * message.large)
-
-
-def _time(message: Message) -> int:
-    """ns of all of them, by the median."""
-    return message.calls * message.median
 
 
 def _transfer(message: Message) -> int:

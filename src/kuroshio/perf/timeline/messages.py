@@ -32,6 +32,7 @@ class Message:
     bytes: int | None
     group: int | None  # ranks that take part
     calls: int
+    total: int  # ns, of all of them on the rank that came last
     median: int  # ns
     algorithm: float | None
     bus: float | None
@@ -55,20 +56,21 @@ def messages_of(
     made = []
     for (kind, size, ranks), mine in groups.items():
         mine.sort()
-        median = mine[(len(mine) - 1) // 2][0]
+        total, median = sum(ns for ns, _ in mine), mine[(len(mine) - 1) // 2][0]
         rate = size / median if size >= 0 and median else None  # bytes a ns are GB/s
         factor = _factor(kind, ranks)
         bus = rate * factor if rate is not None and factor is not None else None
         made.append(
             Message(
-                kind, size if size >= 0 else None, ranks or None, len(mine), median, rate, bus,
+                kind, size if size >= 0 else None, ranks or None, len(mine), total, median,
+                rate, bus,
                 _ceiling(ceilings, size, ranks) if kind == "all-reduce" and size > 0 else None,
                 _measured(ceilings, ranks) if kind == "all-reduce" else None,
                 tuple(row for _, row in mine[::-1][:20]),
             )
         )  # fmt: skip
     made = [replace(each, large=each.large or _larger(each, made)) for each in made]
-    return sorted(made, key=lambda message: -message.calls * message.median)
+    return sorted(made, key=lambda message: -message.total)
 
 
 def _larger(message: Message, among: Sequence[Message]) -> float | None:
