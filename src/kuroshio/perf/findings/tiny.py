@@ -18,6 +18,8 @@ _FEWEST = 10
 # A hole of a launch, not of something else: launches take 5 to 10 us on the host, and one that is
 # asked for through a framework's Python several times that.
 _LAUNCH_HOLE = 50_000  # ns
+# Of the most frequent names, to tell a few: of a template there may be as many as runs.
+_ASKED = 100
 
 
 def _are_many(kernels: Kernels) -> bool:
@@ -79,7 +81,7 @@ def tiny_kernels(seen: Seen) -> Finding | None:
         ),
         places=seen.places(holes),
         places_in_all=len(holes),
-        names=tuple(dict.fromkeys(each.short for each in tiny))[:5],
+        names=tuple(dict.fromkeys(each.short for each in tiny[:_ASKED]))[:5],
         figures={
             "tiny_runs": kernels.tiny_runs,
             "runs": kernels.runs,

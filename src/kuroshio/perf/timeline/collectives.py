@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -131,6 +132,7 @@ def _records(events: Events, rows: np.ndarray) -> list[_Record]:
     ]
 
 
+@lru_cache(1024)
 def _kind(name: str) -> str | None:
     plain = name.strip("_").lower()
     return next((kind for kind, words in _KINDS.items() if re.search(words, plain)), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,7 @@ def _alike(values: np.ndarray, first: np.ndarray, counts: np.ndarray) -> list[An
     return [value if there else None for value, there in zip(wanted.tolist(), told, strict=True)]
 
 
+@lru_cache(1024)  # collectives of few names are asked for one by one
 def short(name: str) -> str:
     """Without arguments, template arguments and what it returns: at::native::copy_kernel."""
     depth, kept = 0, []

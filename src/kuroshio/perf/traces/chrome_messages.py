@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -46,14 +47,20 @@ _DECODER = msgspec.json.Decoder(_Told)
 
 def item_bytes(dtype: object) -> int | None:
     """Of an element of such a type, by torch's or by NCCL's name: Float, c10::Half, signed char."""
-    plain = str(dtype).lower().rpartition("::")[2]
+    return _item_bytes(dtype) if isinstance(dtype, str) else None
+
+
+@lru_cache(1024)
+def _item_bytes(dtype: str) -> int | None:
+    plain = dtype.lower().rpartition("::")[2]
     return _ITEM.get(re.sub(r"^(?:un)?signed ", "", plain))
 
 
 def larger_side(sides: Sequence[int | None], dtype: object) -> int | None:
     """Bytes of it: an all-gather makes it of many, a reduce-scatter takes it apart."""
-    items, item = [side for side in sides if side is not None], item_bytes(dtype)
-    return max(items) * item if items and item else None
+    items = [side for side in sides if side is not None]
+    item = item_bytes(dtype) if items else None
+    return max(items) * item if item else None
 
 
 def messages(
