@@ -264,12 +264,15 @@ LOSING = """
 import sys, time, types
 from kuroshio.interrupt import Stopped, stopping_on_signals
 numba = types.ModuleType("numba")
-exec("def hold(end, clock):\\n    while clock() < end: pass", numba.__dict__)
+exec('''
+def hold(end, clock):
+    print("now", flush=True)
+    while clock() < end: pass
+    print("went on", flush=True)
+''', numba.__dict__)
 try:
     with stopping_on_signals():
-        print("now", flush=True)
         numba.hold(time.monotonic() + 0.5, time.monotonic)
-        print("went on", flush=True)
         time.sleep(0.5)
         print("was not heard", flush=True)
 except Stopped as stopped:
