@@ -87,6 +87,7 @@ def test_a_against_saved(module, tmp_path) -> None:
     stored = json.loads(before.read_text())
     stored["rows"][0]["stable"] = True  # even on a machine that has other things to do
     before.write_text(json.dumps(stored))
+    assert_refused(run_perf("bench", before), "which are compared with others")
     both = run_perf("bench", before, "--vs", before)
     assert "No difference shown: ten [second] takes 1.000 times" in both.out
     assert "not timed in turn" in both.out
@@ -200,7 +201,7 @@ def test_case_that_cannot_be_made_or_imported(module, tmp_path) -> None:
         ((), "Neither a case nor"),
         (("m:f", "--command", "true"), "Both a case and --command"),
         (("m:f", "--check", "m:g"), "--check is for a --command"),
-        (("a.json",), "which are compared with others"),
+        (("a.json",), "a.json cannot be read"),
         (("absent.json", "--vs", "absent.json"), "absent.json cannot be read"),
         (("--command", ""), "The command is empty"),
         (("--command", "'"), "cannot be split into words"),
@@ -244,6 +245,21 @@ def test_output_that_cannot_be_written_is_told_first(module, tmp_path) -> None:
     output = tmp_path / "no folder" / "r.json"
     shown = run_perf("bench", f"{module}:raises", "-o", output, *QUICK)
     assert_refused(shown, "no folder", "cannot be written")
+
+
+def test_the_file_of_a_case_is_not_written_over(module, tmp_path) -> None:
+    file = tmp_path / f"{module}.py"
+    before = file.read_text()
+    for words in ((f"{file}:add",), (f"{module}:add", "--vs", f"{file}:ten"), (str(file),)):
+        shown = run_perf("bench", *words, "-o", file, *QUICK)
+        assert_refused(shown, "one of the files to be read")
+    assert file.read_text() == before
+
+
+def test_json_that_holds_no_results_is_not_called_so(tmp_path) -> None:
+    path = tmp_path / "kept.json"
+    path.write_text('{"schema": "kuroshio.diagnosis/1"}')
+    assert_refused(run_perf("bench", path), "kuroshio.diagnosis/1 and not")
 
 
 def test_pairs_must_be_as_many(module) -> None:

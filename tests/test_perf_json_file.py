@@ -80,6 +80,15 @@ def test_json_that_is_nested_too_deeply(tmp_path) -> None:
         read_json(path, "Give another.")
 
 
+@pytest.mark.parametrize(("held", "words"), [(b" \n", "is empty"), (b"\x89PNG\r", "no text")])
+def test_what_is_no_json_at_all_is_not_called_cut_off(tmp_path, held, words) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(held)
+    with pytest.raises(Refusal, match=f"{words}.*Give another") as raised:
+        read_json(path, "Give another.")
+    assert "cut off" not in str(raised.value)
+
+
 def test_text_that_no_file_can_hold_is_spelled_out(tmp_path):
     write_text(tmp_path / "x.html", "a\udcffb")
     assert (tmp_path / "x.html").read_text() == "a\\udcffb"

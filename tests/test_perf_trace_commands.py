@@ -254,6 +254,37 @@ def test_our_own_documents_are_no_traces(tmp_path, schema, words):
 def test_a_folder_of_traces_names_one(own):
     """What `perf record` leaves is a folder, and torch's handler for TensorBoard writes one."""
     assert_refused(run_perf("diagnose", own.parent), f"Give a file in it: {own}")
+    (own.parent / "other.json").write_text("{}")
+    assert_refused(run_perf("diagnose", own.parent), f"such as {own.parent}", "ranks of one job")
+
+
+def test_a_picture_is_not_printed_as_text(tmp_path):
+    path = tmp_path / "map.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    done = run_perf("diagnose", path)
+    assert_refused(done, "no text; it begins with 89 50 4e 47")
+    assert "\ufffd" not in done.err
+
+
+@pytest.mark.parametrize("option", ["--html", "-o"])
+def test_what_is_read_is_not_written_over(own, tmp_path, option):
+    before = own.read_bytes()
+    link = tmp_path / "link.json.gz"
+    link.symlink_to(own)
+    for name in (own, link):
+        done = run_perf("diagnose", own, option, name)
+        assert_refused(done, name.name, "one of the files to be read")
+    counters = tmp_path / "counters.csv"
+    counters.write_text("a,b\n")
+    done = run_perf("diagnose", own, "--counters", counters, option, counters)
+    assert_refused(done, "one of the files to be read")
+    assert (own.read_bytes(), counters.read_text()) == (before, "a,b\n")
+
+
+def test_page_and_json_are_two_files(own, tmp_path):
+    done = run_perf("diagnose", own, "--html", tmp_path / "r", "-o", tmp_path / "r")
+    assert_refused(done, "Name them apart")
+    assert left_over(tmp_path) == [own.name]
 
 
 def test_outputs_are_checked_before_anything_is_read(tmp_path):

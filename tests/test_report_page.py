@@ -298,3 +298,18 @@ def test_a_pipeline_has_roles_and_no_parts_of_steps():
     assert any("start-up" in each for each in legend)
     assert not any("output and other" in each for each in legend)
     assert "whole recording" not in said
+
+
+def test_a_role_that_others_hide_is_in_the_timeline_s_legend():
+    """Output while kernels compute is no part of the pipeline's time, and is drawn."""
+    made = Made()
+    for at in range(10):
+        made.stage("compute", at * 10 * MS, (at + 1) * 10 * MS, thread=2)
+        made.stage("write", at * 10 * MS + MS, at * 10 * MS + 2 * MS, thread=3)
+        made.kernel("device compute", at * 10 * MS, 10 * MS)
+    trace = made.trace()
+    found = diagnose([trace])
+    said = page(found)
+    legend = re.findall(r"<li>.*?</li>", said[said.index('id="timeline-part"') :])
+    assert any("output" in each for each in legend)
+    assert not any("link" in each for each in legend)

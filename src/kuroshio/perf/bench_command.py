@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
         _compare_saved(arguments)
         return
     if arguments.output is not None:
-        check_writable(arguments.output)
+        check_writable(arguments.output, _files(arguments))
         arguments.output = os.path.abspath(arguments.output)  # a case may go to another folder
     # What a case prints must not stand among the JSON.
     with redirect_stdout(sys.stderr) if arguments.json else nullcontext():
@@ -209,6 +209,7 @@ def _compare_saved(arguments: argparse.Namespace) -> None:
     from .compare import compare_results
     from .results import load_results
 
+    first = load_results(arguments.case)
     if not _is_saved(arguments.vs, arguments):
         raise Refusal(
             f"{arguments.case} holds saved results, which are compared with others: give them with "
@@ -216,14 +217,19 @@ def _compare_saved(arguments: argparse.Namespace) -> None:
         )
     if arguments.output is not None:
         raise Refusal("Nothing is measured where saved results are compared: leave -o away.")
-    saved = load_results(arguments.case), load_results(arguments.vs)
-    found = compare_results(*saved, _saved_resolution(arguments))
+    found = compare_results(first, load_results(arguments.vs), _saved_resolution(arguments))
     if arguments.json:
         print(json.dumps({"comparisons": [each.to_json() for each in found]}, indent=1))
         return
     for each in found:
         print(each.verdict)
     print("These were not timed in turn; --vs with cases does that.")
+
+
+def _files(arguments: argparse.Namespace) -> list[str]:
+    """What is read of what was named: a case's file, or saved results."""
+    names = [each for each in (arguments.case, arguments.vs) if each is not None]
+    return [part for name in names for part in (name, name.rpartition(":")[0]) if part]
 
 
 def _is_saved(name: str | None, arguments: argparse.Namespace) -> bool:

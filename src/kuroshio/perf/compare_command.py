@@ -16,7 +16,9 @@ Times of kuroshio perf bench are compared by kuroshio perf bench before.json --v
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("before", "after"):
-        parser.add_argument(name, help="a trace, or what kuroshio perf diagnose -o has kept")
+        parser.add_argument(
+            name, metavar=name.upper(), help="a trace, or what kuroshio perf diagnose -o has kept"
+        )
     parser.add_argument(
         "--anyway", action="store_true", help="compare what is not alike, and say what differs"
     )

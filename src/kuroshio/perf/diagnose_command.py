@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,20 +53,25 @@ def add_evidence(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    from ..errors import Refusal
     from .diagnosing import diagnosis_of
     from .json_file import check_writable, write_json
     from .output import doing
 
-    for path in filter(None, (arguments.html, arguments.output)):
-        check_writable(path)
+    inputs = [*arguments.traces, *arguments.counters, *arguments.ceilings]
+    outputs = [each for each in (arguments.html, arguments.output) if each is not None]
+    for path in outputs:
+        check_writable(path, inputs)
+    if len({*map(os.path.realpath, outputs)}) < len(outputs):
+        raise Refusal(f"The page and the JSON are both {arguments.html}. Name them apart.")
     with doing() as say:
         diagnosis = diagnosis_of(
             arguments.traces, arguments.ceilings, arguments.counters, arguments.experiments, say
         )
-        if arguments.html:
+        if arguments.html is not None:
             say("drawing")
             write_page(arguments.html, diagnosis)
-    if arguments.output:
+    if arguments.output is not None:
         write_json(arguments.output, diagnosis.as_json())
     show(diagnosis, as_json=arguments.json)
 

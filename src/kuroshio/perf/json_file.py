@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,9 +17,15 @@ _PART = ".kuroshio-part-"
 def read_json(path: Path, advice: str) -> Any:
     """What a file holds; Refusal, with the advice, where it cannot be read or is no whole JSON."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as problem:
         raise Refusal(f"{path} cannot be read: {problem.strerror}. {advice}") from problem
+    except UnicodeDecodeError as problem:
+        raise Refusal(f"{path} is no JSON: it is no text of UTF-8. {advice}") from problem
+    if not text.strip():
+        raise Refusal(f"{path} is empty. {advice}")
+    try:
+        return json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise Refusal(
             f"{path} is no whole JSON ({problem}); it may be cut off. {advice}"
@@ -61,10 +67,21 @@ def _write(path: str | os.PathLike[str], put: Callable[[IO[str]], object]) -> No
         raise
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """A Refusal where `write_json` could not write: before something long is done."""
+def check_writable(
+    path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
+) -> None:
+    """A Refusal where `write_json` could not write: before something long is done.
+
+    inputs  files that are to be read, and are not to be replaced by what is found in them
+    """
+    target = _target(path)
+    if str(target) in map(os.path.realpath, inputs):
+        raise Refusal(
+            f"{os.fspath(path)} is one of the files to be read, and would be replaced. Choose "
+            "another name."
+        )
     try:
-        with tempfile.TemporaryFile(prefix=_PART, dir=_target(path).parent):
+        with tempfile.TemporaryFile(prefix=_PART, dir=target.parent):
             pass
     except OSError as problem:
         raise _not_writable(path, problem) from problem
@@ -88,6 +105,6 @@ def _target(path: str | os.PathLike[str]) -> Path:
 
 def _not_writable(path: str | os.PathLike[str], problem: OSError) -> Refusal:
     return Refusal(
-        f"{os.fspath(path)} cannot be written: {problem.strerror}. Give another -o, in a folder "
-        "that exists and may be written."
+        f"{os.fspath(path)} cannot be written: {problem.strerror}. Give another name, in a "
+        "folder that exists and may be written."
     )

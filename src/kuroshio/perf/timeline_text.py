@@ -46,9 +46,7 @@ def text(analysis: Analysis, width: int) -> str:
         parts += _holes(analysis, width)
     if analysis.host:
         parts.append(host_text(analysis.host, width))
-    for limit in analysis.limits:
-        unseen = limit in analysis.trace.cannot_tell
-        parts.append(f"{'The trace does not show' if unseen else 'Note'}: {printable(limit)}.")
+    parts += [f"Note: {printable(limit)}." for limit in analysis.limits]
     return "\n\n".join(parts)
 
 

@@ -147,9 +147,8 @@ def _timeline(diagnosis: Diagnosis, shown: Sequence[Lanes]) -> str:
         for number in set(row.colour.tolist())
     }  # fmt: skip
     pipelines = [each.pipeline for each in diagnosis.analyses if each.pipeline]
-    roles = [role for role in Role if any(each.parts.get(role) for each in pipelines)]
     ours = len(pipelines) == len(diagnosis.analyses)
-    meanings = [(OF_ROLE[role], str(role)) for role in roles] if ours else _KINDS
+    meanings = [(OF_ROLE[role], str(role)) for role in Role] if ours else _KINDS
     kinds = [each for each in meanings if COLOURS.index(each[0]) in drawn_colours]
     go = _go(diagnosis)
     left_out = [note for each in shown for note in each.left_out]

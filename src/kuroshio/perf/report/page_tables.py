@@ -62,7 +62,10 @@ def kernels(diagnosis: Diagnosis) -> str:
                 ]
             )  # fmt: skip
     left = in_all - len(rows)
-    note = f"The {len(rows)} with most time; {left:,} more are in the JSON." if left else ""
+    note = f"The {len(rows)} with most time; {left:,} more are in the JSON. " if left else ""
+    empty = [[cell[0] == "" for cell in row[-3:]] for row in rows]
+    if any(any(column) and not all(column) for column in zip(*empty, strict=True)):
+        note += "Registers, grid or block empty: not recorded, or not the same in all its runs."
     return parts.table("Kernels", columns, rows, sortable=True) + (
         parts.paragraph(note, "note") if note else ""
     )

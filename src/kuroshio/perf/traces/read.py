@@ -125,6 +125,11 @@ def _instead(path: Path, head: bytes) -> str:
         )
         what = f"is a folder without files of rocprofv3; it {held}"
         single = [name for name in names if name.lower().endswith(_SINGLE)]
+        if len(single) > 1:
+            return (
+                f"{what}. Give one of its files, such as {path / single[0]}; several where they "
+                "are ranks of one job"
+            )
         return f"{what}. Give a file in it: {path / single[0]}" if single else what
     for begin, what in _FOREIGN.items():
         if head.startswith(begin):
@@ -135,7 +140,10 @@ def _instead(path: Path, head: bytes) -> str:
             "is a page of HTML or XML, not a trace: perhaps the page about the file was saved, or "
             "a server's refusal. Download the file itself"
         )
-    return f"is of no format that is known; it begins with {text[:40].decode('utf-8', 'replace')!r}"
+    begins = text[:40].decode("utf-8", "replace")
+    if "\ufffd" in begins[:-1] or "\0" in begins:  # a letter may be cut at the end
+        return f"is of no format that is known, and no text; it begins with {text[:8].hex(' ')}"
+    return f"is of no format that is known; it begins with {begins!r}"
 
 
 def _readable() -> str:
