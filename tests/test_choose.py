@@ -91,7 +91,7 @@ def engine(monkeypatch):
 @pytest.fixture(autouse=True)
 def _no_inflating(monkeypatch):
     """The stand-in for CuPy has no streams to try it on."""
-    monkeypatch.setattr("kuroshio.device.cuda._nvcomp_works", lambda _: False)
+    monkeypatch.setattr("kuroshio.device.inflater.works", lambda _: False)
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_a_gpu_that_inflates_saves_that_too():
 @pytest.mark.parametrize("installed", [True, False])
 def test_auto_knows_whether_the_gpu_can_inflate(engine, monkeypatch, installed):
     monkeypatch.setattr(nvcomp, "library", lambda: object() if installed else None)
-    monkeypatch.setattr("kuroshio.device.cuda._nvcomp_works", lambda _: True)
+    monkeypatch.setattr("kuroshio.device.inflater.works", lambda _: True)
     with cupy_is(fake_cupy()):
         choice = choose_engine("auto", None, replace(SMALL, inflatable_bytes=10**10))
         assert (choice.device == "cuda:0") == choice.inflates == installed

@@ -66,6 +66,14 @@ def test_what_is_slow_to_import_waits_until_it_is_wanted(years, tmp_path):
     assert not loaded & {"h5py", "netCDF4", "rich", "xarray", "zarr"}
 
 
+def test_numba_is_loaded_meanwhile_a_device_is_made_ready_and_not_before():
+    code = "import sys, kuroshio.job\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "kuroshio.device.cuda" in loaded
+    assert "numba" not in loaded
+
+
 @pytest.mark.parametrize("command", ["climatology", "plan", "info", "plot", "synth"])
 def test_every_command_has_help_with_an_example(command):
     said = run_here(command, "--help")

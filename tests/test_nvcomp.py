@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fake_cupy import cupy_is, fake_cupy
-from kuroshio.device import cuda, nvcomp
+from kuroshio.device import cuda, inflater, nvcomp
 from kuroshio.device.gpu import GpuError
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="made for Linux only")
@@ -41,7 +41,7 @@ def test_the_library_is_found_and_answers():
 @pytest.mark.parametrize("works", [True, False])
 def test_a_device_inflates_once_it_has_been_seen_to(monkeypatch, works):
     asked = []
-    monkeypatch.setattr(cuda, "_nvcomp_works", lambda gpu: asked.append(gpu) or works)
+    monkeypatch.setattr(inflater, "works", lambda gpu: asked.append(gpu) or works)
     with cupy_is(fake_cupy()):
         gpu = cuda.first()
         assert gpu.inflates() == works

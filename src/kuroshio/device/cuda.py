@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import context, nvcomp, uploads
+from . import context, inflater, nvcomp
 from .gpu import DeviceArray, GpuError, Inflater
 from .names import gpu_name
 from .occupancy import limits_of_device
@@ -219,11 +218,11 @@ class CupyGpu:
         if kind() != "cuda" or nvcomp.library() is None:
             return False
         if self._inflates is None:
-            self._inflates = _nvcomp_works(self)
+            self._inflates = inflater.works(self)
         return self._inflates
 
     def inflater(self, streams: int, most_bytes: int) -> Inflater | None:
-        return _Nvcomp(self, streams, most_bytes) if self.inflates() else None
+        return inflater.Nvcomp(self, streams, most_bytes) if self.inflates() else None
 
     def clear(self, target: DeviceArray, stream: Any) -> None:
         target.data.memset_async(0, target.nbytes, stream)
@@ -295,7 +294,9 @@ class CupyGpu:
     def upload_between(
         self, begun: Any, target: DeviceArray, source: np.ndarray, copied: Any, stream: Any
     ) -> None:
-        begin = uploads.in_one_go(kind())
+        from .uploads import in_one_go  # Numba: loaded meanwhile the device's context is made
+
+        begin = in_one_go(kind())
         if begin is None:
             begun.record(stream)
             self.upload(target, source, stream)
@@ -365,48 +366,3 @@ class CupyKernel:
         given = tuple(np.uint64(0) if arg is None else arg for arg in args)
         with stream:
             self._function((blocks,), (threads,), given, shared_mem=shared_bytes)
-
-
-def _nvcomp_works(gpu: CupyGpu) -> bool:
-    """Whether what comes out of it is what went in: the library may not know the device."""
-    said = b"what comes out is what went in"
-    raw = np.frombuffer(zlib.compress(said)[2:-4], np.uint8)
-    try:
-        stream, source = gpu.stream(), gpu.array(raw)
-        target, numbers = gpu.zeros((len(said),), np.uint8), np.array([raw.size, len(said)])
-        places = np.array([source.data.ptr, target.data.ptr])
-        sources, targets = (gpu.array(each.astype(np.uint64)) for each in np.split(places, 2))
-        nbytes, room = (gpu.array(each.astype(np.uint64)) for each in np.split(numbers, 2))
-        inflated, statuses = gpu.zeros((1,), np.uint64), gpu.zeros((1,), np.int32)
-        inflate = _Nvcomp(gpu, 1, len(said))
-        with gpu.use():
-            inflate(
-                stream, 1, sources=sources, nbytes=nbytes, targets=targets, room=room,
-                inflated=inflated, statuses=statuses,
-            )  # fmt: skip
-            stream.synchronize()
-            return bytes(target.get()) == said and int(statuses.get()[0]) == 0
-    except (GpuError, nvcomp.NvcompFailed):
-        return False
-
-
-class _Nvcomp:
-    """An inflater: the library nvCOMP, and the memory that it wants for itself."""
-
-    def __init__(self, gpu: CupyGpu, streams: int, most_bytes: int) -> None:
-        with gpu.use():
-            nbytes = nvcomp.scratch_bytes(streams, most_bytes)
-        self._scratch = gpu.empty((nbytes,), np.uint8) if nbytes else None
-        self._scratch_nbytes = nbytes
-
-    def __call__(
-        self, stream: Any, count: int, *, sources: DeviceArray, nbytes: DeviceArray,
-        targets: DeviceArray, room: DeviceArray, inflated: DeviceArray, statuses: DeviceArray,
-    ) -> None:  # fmt: skip
-        nvcomp.inflate(
-            stream.ptr, count, sources=sources.data.ptr, nbytes=nbytes.data.ptr,
-            targets=targets.data.ptr, room=room.data.ptr, inflated=inflated.data.ptr,
-            statuses=statuses.data.ptr,
-            scratch=0 if self._scratch is None else self._scratch.data.ptr,
-            scratch_nbytes=self._scratch_nbytes,
-        )  # fmt: skip
