@@ -16,7 +16,7 @@ from kuroshio.archive import part
 from kuroshio.device.gpu import GpuError
 from kuroshio.errors import Refusal
 from kuroshio.ladder import climb as climbing
-from kuroshio.ladder import machine
+from kuroshio.ladder import machine, ours
 from kuroshio.ladder import problem as problems
 from kuroshio.ladder.catalogue import RUNGS
 from kuroshio.ladder.climb import Options, climb
@@ -112,6 +112,20 @@ def test_on_a_device(device, folder, tmp_path, monkeypatch):
     assert [study.verdict for study in found.studies].count(NOT_JUDGED) == 0
     assert all(study.rows for study in found.studies)
     assert device.held_bytes(pinned=False) == 0
+
+
+def test_no_run_of_the_engine_replaces_the_results_of_another(folder, tmp_path, monkeypatch):
+    """It would wait until those are freed, as no other rung does."""
+    there = []
+    engine = ours.run
+
+    def run(problem, archive, output, *rest):
+        there.append(output.exists())
+        return engine(problem, archive, output, *rest)
+
+    monkeypatch.setattr(ours, "run", run)
+    climb(Options(tmp_path, "tiny", "cpu", ["ours"], files=folder, threads=2), nothing)
+    assert there.count(False) == len(there) > climbing.PASSES
 
 
 def test_a_device_that_is_too_small_for_a_rung(device, folder, tmp_path, monkeypatch):

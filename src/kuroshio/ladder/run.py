@@ -99,8 +99,10 @@ class Answers:
 
 def run_engine(rung: Rung, ground: Ground, answers: Answers, runs: int) -> RungResult:
     """The last rung; its results are those that `answers` held to NumPy."""
-    done = [ground.run_ours() for _ in range(runs)]
-    (ground.folder / f"{EXACT}.nc").unlink()
+    done = []
+    for _ in range(runs):
+        done.append(ground.run_ours())
+        (ground.folder / f"{EXACT}.nc").unlink()  # the next would wait until its pages are freed
     return RungResult(
         rung.key, rung.title, rings=done[-1].rings, runs=runs,
         passes=[each.times for each in done], accuracy=answers.accuracy, kept=True,
