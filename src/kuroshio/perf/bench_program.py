@@ -39,12 +39,8 @@ def program_case(command: str, check: Callable[[bytes], Any] | bytes | None = No
         with TemporaryFile() as output, TemporaryFile() as errors:
             try:
                 done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
-            except FileNotFoundError as problem:
-                raise not_there(words[0]) from problem
             except OSError as problem:
-                raise Refusal(
-                    f"{words[0]} cannot be run: {problem.strerror}. Give a program that may be run."
-                ) from problem
+                raise not_run(words[0], problem) from problem
             if done.returncode:
                 how = (
                     f"was ended by signal {-done.returncode}"
@@ -62,6 +58,13 @@ def program_case(command: str, check: Callable[[bytes], Any] | bytes | None = No
             return output.read() if check is not None else b""
 
     return Case(run, name=_name(words), check=check)
+
+
+def not_run(program: str, problem: OSError) -> Refusal:
+    """What to say of a program that cannot be begun."""
+    if isinstance(problem, FileNotFoundError):
+        return not_there(program)
+    return Refusal(f"{program} cannot be run: {problem.strerror}. Give a program that may be run.")
 
 
 def not_there(program: str) -> Refusal:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from ...errors import Refusal
-from ..bench_program import not_there
+from ..bench_program import not_run
 
 _PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
@@ -28,12 +27,8 @@ def launch(words: Sequence[str], environment: Mapping[str, str], stdout: int | N
     with _hearing(lambda number: tell(number)):
         try:
             process = subprocess.Popen(words, env=environment, stdout=stdout)
-        except FileNotFoundError as problem:
-            raise not_there(words[0]) from problem
         except OSError as problem:
-            raise Refusal(
-                f"{words[0]} cannot be run: {problem.strerror}. Give a program that may be run."
-            ) from problem
+            raise not_run(words[0], problem) from problem
         tell = process.send_signal
         for number in held:
             tell(number)
