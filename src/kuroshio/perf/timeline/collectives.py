@@ -46,7 +46,7 @@ class Collective:
 
 @dataclass(frozen=True)
 class Straggler:
-    """A collective that every rank has, matched by name and order.
+    """A collective that every rank has, matched by name, kind, size and order.
 
     durations by rank, ns: the shortest is of the rank that came last, since it did not wait
     waited     longest less shortest
