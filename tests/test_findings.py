@@ -63,9 +63,9 @@ def test_a_finding_is_whole(key, make):
     if key != "no-device-work":
         assert found.places
     if found.saves is not None:
-        assert WORTH * found.of < found.saves <= found.of
+        assert WORTH * found.of < found.saves <= found.bound <= found.of
         assert found.speedup is None or found.speedup == pytest.approx(
-            1 / (1 - found.saves / found.of)
+            1 / (1 - found.bound / found.of)
         )
     json.dumps(found.as_json())
 
@@ -113,10 +113,10 @@ def test_devices_that_work_at_once_save_their_time_once(key):
 
 
 def test_holes_of_devices_that_idle_at_once_are_not_added():
-    """One device has holes that are asked about, the others shorter ones."""
+    """One device has holes that are asked about, the others shorter ones, and less to do."""
     made = Made()
-    for device, idle in enumerate((9 * US, 4 * US, 4 * US, 4 * US)):
-        for number in range(1000 * US // (idle + 1 * US)):
+    for device, (idle, until) in enumerate([(9 * US, 1000 * US), *[(4 * US, 400 * US)] * 3]):
+        for number in range(until // (idle + 1 * US)):
             made.kernel("tiny", number * (idle + 1 * US), 1 * US, device=device)
     found = diagnose([made.trace()]).findings
     assert [each.key for each in found] == ["tiny-kernels"]
@@ -206,6 +206,15 @@ def test_what_the_tracer_may_have_done_is_said_and_not_counted():
     diagnosis = diagnose([made.trace()])
     assert keys(diagnosis) == []
     assert any("tracer's own doing" in each for each in diagnosis.remarks)
+    assert "But 28.0 ms of idle time may be the tracer's own doing: record" in diagnosis.sentence
+    made.operator("DataLoader.__next__", at + 1 * MS, at + 4 * MS)
+    made.launch("kernel", at + 4 * MS, 300 * US)
+    less = diagnose([made.trace()])
+    assert keys(less) == ["data-loading"]
+    assert "idle time (more than that) may be" in less.sentence
+    made.operator("DataLoader.__next__", at + 4 * MS, at + 40 * MS)
+    made.launch("kernel", at + 40 * MS, 300 * US)
+    assert "tracer" not in diagnose([made.trace()]).sentence
 
 
 def test_jitter_is_no_work_of_another_size():
@@ -400,7 +409,7 @@ def test_nothing_ever_saves_more_than_there_is(steps):
     diagnosis = diagnose([made.trace()]) if steps else None
     for each in diagnosis.findings if diagnosis else ():
         assert isinstance(each, Finding)
-        assert each.saves is None or 0 < each.saves <= each.of
+        assert each.saves is None or 0 < each.saves <= each.bound <= each.of
     saved = [each.saves for each in diagnosis.findings if each.saves] if diagnosis else []
     assert saved == sorted(saved, reverse=True)
     assert np.isfinite(saved).all()

@@ -28,10 +28,10 @@ def test_findings_come_first_with_what_they_could_save():
     diagnosis = diagnose([CASES["data-loading"](True)])
     lines = text(diagnosis, None).splitlines()
     assert lines[0] == diagnosis.sentence
-    assert lines[2].startswith("1. The device starves for data: at most ")
+    assert lines[2].startswith("1. The device starves for data: ")
     said = "\n".join(lines)
-    assert said.index("starves for data: at most") < said.index("Where the time goes")
-    for word in ("Verify: ", "Directions: ", "The most it could save: ", "Look at: "):
+    assert said.index("starves for data: ") < said.index("Where the time goes")
+    for word in ("Verify: ", "Directions: ", "What it could save: ", "Look at: "):
         assert word in said
     assert diagnosis.findings[0].summary in said
 
@@ -55,7 +55,7 @@ def test_json_has_findings_and_analyses():
     ]
     first = document["findings"][0]
     assert first["saves"] == diagnosis.findings[0].saves
-    assert first["speedup_at_most"] == pytest.approx(first["of"] / (first["of"] - first["saves"]))
+    assert first["speedup_at_most"] == pytest.approx(first["of"] / (first["of"] - first["at_most"]))
     assert len(document["traces"]) == 2
     assert document["ranks"]["ranks"][1]["rank"] == 1
 

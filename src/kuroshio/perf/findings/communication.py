@@ -47,6 +47,7 @@ def exposed_communication(seen: Seen) -> Finding | None:
             "Another split of the model or the data, so that less is exchanged",
         ),
         saves=exposed,
+        at_most=found.most(seen.span),
         of=seen.span,
         how=(
             "all of it that is exposed; computation that covers none yet could hide "

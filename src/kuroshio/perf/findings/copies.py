@@ -46,6 +46,7 @@ def exposed_copies(seen: Seen) -> Finding | None:
             "Copy less: smaller types, compressed, or kept on the device",
         ),
         saves=exposed,
+        at_most=found.most(seen.span),
         of=seen.span,
         how=(
             "all copies that are exposed; computation that covers none yet could hide "

@@ -42,7 +42,9 @@ class Finding:
     names       kernels, operators or calls that it is about, the most time first
     verify      what to look at before anything is changed
     directions  what usually helps
-    saves       the most it could save of `of`; None where the trace does not bound it
+    saves       what is lost to it, of `of`; None where the trace does not tell
+    at_most     where other waits may shrink with it: what no change of it saves more than; None
+                where that is `saves`
     of          the time that findings are compared with: the span of the work
     how         how `saves` was computed
     cannot_tell what the trace leaves open about it
@@ -55,6 +57,7 @@ class Finding:
     verify: tuple[str, ...]
     directions: tuple[str, ...]
     saves: int | None
+    at_most: int | None = None
     of: int
     how: str
     places: tuple[Place, ...] = ()
@@ -64,11 +67,16 @@ class Finding:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def bound(self) -> int | None:
+        """ns that it could save at the most."""
+        return self.saves if self.at_most is None else self.at_most
+
+    @property
     def speedup(self) -> float | None:
         """So many times as fast without it, at most (Amdahl)."""
-        if self.saves is None or self.saves >= self.of:
+        if self.bound is None or self.bound >= self.of:
             return None
-        return self.of / (self.of - self.saves)
+        return self.of / (self.of - self.bound)
 
     def as_json(self) -> dict[str, Any]:
         """Everything, times in ns."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..timeline.groups import reading
 from ..timeline.holes import Cause
 from . import figures
 from .finding import Finding, Place
@@ -20,7 +21,8 @@ _UNTOLD = 0.10
 def data_loading(seen: Seen) -> Finding | None:
     """Holes during which the host loads data."""
     holes = seen.caused(Cause.READING)
-    lost = seen.idle(holes)
+    most = seen.room(reading(seen.analysis.trace.events))
+    lost = min(seen.idle(holes), most)
     if not seen.worth(lost):
         return None
     who = seen.who(holes)
@@ -42,6 +44,7 @@ def data_loading(seen: Seen) -> Finding | None:
             "Store data so that less is decoded or inflated at every pass",
         ),
         saves=lost,
+        at_most=most,
         of=seen.span,
         how="the holes' time: what is saved if loading is hidden behind the device's work",
         places=seen.places(holes),
@@ -83,6 +86,7 @@ def host_late(seen: Seen) -> Finding | None:
             "Larger batches: more work of the device for as much of the host",
         ),
         saves=lost,
+        at_most=seen.room(),
         of=seen.span,
         how="the holes' time: what is saved if the host is always ahead of the device",
         places=places,
@@ -110,6 +114,7 @@ def other_holes(seen: Seen) -> Finding | None:
         verify=("Another recording, with the host's operators and calls of the runtime",),
         directions=("None before the cause is known",),
         saves=lost,
+        at_most=seen.room(),
         of=seen.span,
         how="the holes' time, whatever their cause",
         places=seen.places(holes),
@@ -140,6 +145,7 @@ def communication_holes(seen: Seen) -> Finding | None:
             "Balance the ranks' work",
         ),
         saves=lost,
+        at_most=seen.room(),
         of=seen.span,
         how="the holes' time",
         places=seen.places(holes),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -41,6 +42,10 @@ class Exposed:
         """ns"""
         return self.when.total - self.bare.total
 
+    def most(self, span: int) -> int:
+        """ns of a span that doing without all of it could save: computation remains."""
+        return min(self.when.total, span - self.compute.total)
+
     @property
     def room(self) -> int:
         """ns of it that computation which covers none yet could cover."""
@@ -75,11 +80,52 @@ class Seen:
         return np.flatnonzero(np.isin(holes.cause, [CAUSES.index(each) for each in causes]))
 
     def idle(self, holes: np.ndarray) -> int:
-        """ns in these holes of the device that has most: devices idle at once, not in turn."""
+        """ns in these holes; see `idle_in`."""
         table = self.analysis.holes
-        if table is None:
+        return self.idle_in(table.gaps[holes]) if table else 0
+
+    def idle_in(self, gaps: Gaps) -> int:
+        """ns in these, of the device that has most: devices idle at once, not in turn.
+
+        No more than `room`: what the busiest device has to do remains.
+        """
+        if not len(gaps):
             return 0
-        return most_of_device(table.gaps[holes])
+        _, device = np.unique(gaps.device, return_inverse=True)
+        total = np.zeros(device.max() + 1, np.int64)
+        np.add.at(total, device, gaps.end - gaps.start)
+        return min(int(total.max()), self.room())
+
+    def room(self, activity: np.ndarray | None = None, copies: bool = True) -> int:
+        """ns that a change on the host could save at the most, with other holes that shrink.
+
+        What streams do remains, one after the other. Where the change is to an activity (a mask of
+        events), no more than the time at which any of it is under way: on the way of waits from the
+        first work to the last there is no more of it.
+
+        copies  False: they are moved to a stream of their own
+        """
+        rest = self.span - self._busiest[copies]
+        if activity is None:
+            return rest
+        return min(rest, during(self.analysis.trace.events, activity).total)
+
+    @cached_property
+    def _busiest(self) -> tuple[int, int]:
+        """ns of the work of the stream that has most, without copies and with them.
+
+        Kinds of work whose stream is not told are of one each: they may be under way at once.
+        """
+        events = self.analysis.trace.events
+        without = with_copies = 0
+        for of_device in alike(events.device, np.flatnonzero(events.on_device)):
+            for rows in alike(events.stream, of_device):
+                told = events.stream[rows[0]] != ABSENT
+                for mine in [rows] if told else alike(events.kind, rows):
+                    others = mine[events.kind[mine] != Kind.COPY]
+                    with_copies = max(with_copies, during(events, mine).total)
+                    without = max(without, during(events, others).total)
+        return without, with_copies
 
     def saved(self, rows: np.ndarray, time: np.ndarray) -> int:
         """ns that these events, each its `time` shorter, could save: of the device that has most.
@@ -166,13 +212,3 @@ class Seen:
         np.add.at(total, table.who[told], (table.gaps.end - table.gaps.start)[told])
         order = np.argsort(-total, kind="stable")[:_NAMES]
         return tuple(table.names[at] for at in order.tolist() if total[at])
-
-
-def most_of_device(gaps: Gaps) -> int:
-    """ns in these, of the device that has most."""
-    if not len(gaps):
-        return 0
-    _, device = np.unique(gaps.device, return_inverse=True)
-    total = np.zeros(device.max() + 1, np.int64)
-    np.add.at(total, device, gaps.end - gaps.start)
-    return int(total.max())

@@ -9,7 +9,7 @@ from ..timeline.holes import Cause
 from ..timeline.kernels import Kernels
 from . import figures
 from .finding import Finding
-from .seen import Seen, most_of_device
+from .seen import Seen
 
 # Half of all runs: then launching, not computing, is what most launches are for.
 _MANY = 0.5
@@ -47,7 +47,7 @@ def tiny_kernels(seen: Seen) -> Finding | None:
     gaps = gaps_of(seen.analysis.trace.events)
     counted = gaps.end - gaps.start <= table.threshold
     counted[np.flatnonzero(~counted)[holes]] = True
-    lost = most_of_device(gaps[counted])
+    lost = seen.idle_in(gaps[counted])
     if not seen.worth(lost):
         return None
     below = figures.time(kernels.tiny_below)
@@ -74,6 +74,7 @@ def tiny_kernels(seen: Seen) -> Finding | None:
             "Capture the step as a graph and launch that",
         ),
         saves=lost,
+        at_most=seen.room(),
         of=seen.span,
         how=(
             f"the holes before tiny kernels of {figures.time(_LAUNCH_HOLE)} or less, and those "

@@ -107,6 +107,7 @@ def _finding(
         verify=_WHERE,
         directions=directions,
         saves=lost,
+        at_most=seen.room(copies=how != How.COPY),
         of=seen.span,
         how=_OF_HOLES,
         places=seen.places(holes),

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ..findings import figures
 from ..findings.finding import Finding
 from ..findings.rules import find, trace_name
-from ..findings.seen import Seen
+from ..findings.seen import WORTH, Seen
 from ..roofline import Judgement, Roofs
 from ..timeline.analysis import Analysis, analyse
-from ..timeline.holes import Cause
+from ..timeline.holes import Cause, Sum
 from ..timeline.ranks import Ranks, compare
 from ..timeline.stages import Role
 from ..traces.trace import Trace
+from . import savings
 
 SCHEMA = "kuroshio.diagnosis/1"
 # Of kernels' time: two ranks of a job have nine tenths and more in kernels of the same names, and
@@ -113,14 +114,28 @@ def _sentence(diagnosis: Diagnosis) -> str:
     else:
         return "The trace shows no work of a device."
     if not diagnosis.findings:
-        return f"{said}; no rule found anything that is worth a change."
+        return f"{said}; no rule found anything that is worth a change.{_doubt(diagnosis)}"
     first = diagnosis.findings[0]
     title = first.title[0].lower() + first.title[1:]
-    if first.saves is None:
-        return f"{said}. What matters most: {title}."
+    lost = savings.clause(first)
+    return f"{said}. What matters most: {title}{f'; {lost}' if lost else ''}.{_doubt(diagnosis)}"
+
+
+def _doubt(diagnosis: Diagnosis) -> str:
+    """Idle time that the profiler may have made, where that is more than the first finding's."""
+    found = [
+        (own.time, each.work.span)
+        for each in diagnosis.analyses
+        if each.work and (own := _own(each))
+    ]
+    time, span = max(found, default=(0, 0))
+    first = max((each.saves or 0 for each in diagnosis.findings), default=0)
+    if time <= max(WORTH * span, first):
+        return ""
+    more = " (more than that)" if first else ""
     return (
-        f"{said}. What matters most: {title}; at most {figures.share(first.saves, first.of)} of "
-        "the time could be saved there."
+        f" But {figures.time(time)} of idle time{more} may be the tracer's own doing: record again "
+        "with less traced (no stacks, shapes or memory) before anything is changed."
     )
 
 
@@ -156,12 +171,16 @@ def _open(analysis: Analysis) -> Iterator[str]:
             f"their last work. The steps took {figures.time(steps.total)}: most of that "
             "lies before or after, and no finding is about it"
         )
-    own = analysis.holes.by_cause.get(Cause.TRACER) if analysis.holes else None
-    if own:
+    if own := _own(analysis):
         yield (
             f"{figures.count(own.count, 'hole')}, {figures.time(own.time)} in all, may "
             "be the tracer's own doing and count in no finding"
         )
+
+
+def _own(analysis: Analysis) -> Sum | None:
+    """Holes that may be the tracer's."""
+    return analysis.holes.by_cause.get(Cause.TRACER) if analysis.holes else None
 
 
 def _alike(analyses: Sequence[Analysis]) -> float:

@@ -9,7 +9,7 @@ from ...pages import text
 from ..findings import figures
 from ..findings.finding import Finding
 from ..timeline.steps import Part, Steps
-from . import palette
+from . import palette, savings
 
 _MOST_STEPS = 24  # bars of single steps
 
@@ -55,11 +55,9 @@ def findings(found: Sequence[Finding]) -> str:
 
 
 def _finding(finding: Finding, number: int) -> str:
-    if finding.saves is None:
-        most, bar = "saving not known", ""
-    else:
+    most, bar = savings.headline(finding, "{}, {}") or "saving not known", ""
+    if finding.saves is not None:
         share = min(1.0, finding.saves / finding.of) if finding.of else 0.0
-        most = f"at most {figures.time(finding.saves)}, {figures.share(finding.saves, finding.of)}"
         bar = f'<div class="saving"><span style="width:{100 * share:.2f}%"></span></div>'
     told = [
         ("Verify next", items(finding.verify)),
@@ -86,11 +84,12 @@ def _finding(finding: Finding, number: int) -> str:
 
 
 def _at_most(finding: Finding) -> str:
-    if finding.saves is None:
-        return finding.how
+    how = savings.counted(finding)
+    if finding.bound is None:
+        return how
     times = finding.speedup
     faster = f"; {times:.2f} times as fast" if times else ""
-    return f"{figures.time(finding.saves)} of {figures.time(finding.of)}{faster}: {finding.how}"
+    return f"{figures.time(finding.bound)} of {figures.time(finding.of)}{faster}: {how}"
 
 
 def stages(steps: Steps, title: str = "") -> str:

@@ -11,6 +11,7 @@ from ..output import wrapped
 from ..timeline.analysis import Analysis
 from ..timeline.steps import Steps
 from ..timeline_text import host_text, roles_text, steps_text
+from . import savings
 from .diagnosis import Diagnosis
 
 _PLACES = 3  # of a finding that are named
@@ -43,16 +44,14 @@ def text(diagnosis: Diagnosis, width: int | None) -> str:
 def _finding(
     diagnosis: Diagnosis, finding: Finding, number: int, width: int | None
 ) -> Iterator[str]:
-    most = ""
-    if finding.saves is not None:
-        share = figures.share(finding.saves, finding.of)
-        most = f": at most {figures.time(finding.saves)} ({share})"
-    yield wrapped(printable(f"{number}. {finding.title}{most}"), width, _INDENT)
+    saved = savings.headline(finding, "{} ({})")
+    title = f"{finding.title}: {saved}" if saved else finding.title
+    yield wrapped(printable(f"{number}. {title}"), width, _INDENT)
     said = [
         finding.summary,
         f"Verify: {_sentences(finding.verify)}",
         f"Directions: {_sentences(finding.directions)}",
-        f"The most it could save: {finding.how}.",
+        f"What it could save: {savings.counted(finding)}.",
     ]
     if finding.places:
         whose = "the" if len(diagnosis.analyses) == 1 else "each"
