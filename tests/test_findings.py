@@ -192,7 +192,7 @@ def test_the_most_to_save_comes_first():
     found = diagnose([made.trace()]).findings
     assert [each.key for each in found] == ["data-loading", "host-late"]
     assert found[0].saves > found[1].saves
-    assert "not counted here" not in found[1].summary
+    assert "a finding of their own" not in found[1].summary
     assert "What matters most: the device starves for data;" in diagnose([made.trace()]).sentence
 
 
@@ -518,3 +518,17 @@ def test_from_where_on_it_is_worth_a_finding(share, found):
     assert keys(diagnosis) == found
     idle = diagnosis.analyses[0].work.idle
     assert idle == pytest.approx(share * diagnosis.analyses[0].work.span, rel=0.01)
+
+
+@pytest.mark.parametrize(("ends", "keys"), [(100, ["pipeline-reading"]), (50, [])])
+def test_what_a_device_did_after_the_run_is_not_believed(ends, keys):
+    """Timelines were written once that put copies one behind the other, beyond the run's end."""
+    made = Made()
+    made.annotation("climatology", 0, ends * MS)
+    for at in range(0, 100, 10):
+        made.stage("read", at * MS, (at + 9) * MS, thread=1)
+        made.kernel("windows", (at + 9) * MS, 1 * MS)
+    diagnosis = diagnose([made.trace()])
+    assert [each.key for each in diagnosis.findings] == keys
+    assert any("ends 50 ms after the run" in each for each in diagnosis.remarks) == (not keys)
+    assert diagnosis.sentence.endswith("nothing is judged.") == (not keys)

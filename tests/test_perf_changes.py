@@ -112,6 +112,41 @@ def test_tables_fit_and_the_change_is_never_left_out(width):
         assert "before" in table[0] or width < 60
 
 
+def test_programs_that_have_hardly_a_kernel_in_common_are_told_of():
+    """A kernel of little time that both have does not make them one program."""
+    before, after = document(loop(BEFORE)), document(loop(AFTER))
+    found = compared(before, after)
+    assert found.in_common == pytest.approx(50 / 550)
+    assert "make up 9.1% of the kernels' time" in text(found)
+    same = compared(before, document(loop({**BEFORE, "gelu": 300 * US})))
+    assert same.in_common == pytest.approx(550 / 850)
+    assert "of the same names" not in text(same)
+
+
+@pytest.mark.parametrize(("after", "said"), [(4.0, "-20.0%"), (50.0, "+900.0%"), (1e12, "2e+11x")])
+def test_large_changes_are_told_in_few_characters(after, said):
+    found = compared(document(loop(BEFORE)), document(loop(BEFORE)))
+    shown = text(replace(found, kernels=(Amount("gemm", 5.0, after, (1.0, 1.0)),)), 40)
+    table = shown.partition("\n\nkernel")[2].splitlines()
+    assert said in table[1]
+    assert max(map(len, table)) <= 40
+
+
+def test_parts_of_a_pipeline_are_its_roles():
+    """Compiling is none of the preparation of a step."""
+    sides = []
+    for lasts in (30, 5):
+        made = Made()
+        made.stage("compile", 0, lasts * MS)
+        made.stage("read", lasts * MS, 60 * MS)
+        made.kernel("windows", 60 * MS, 10 * MS)
+        sides.append(document(made))
+    found = compared(*sides)
+    assert {each.name: each.difference for each in found.parts} == {
+        "compiling": -25 * MS, "reading": 25 * MS, "kernel": 0,
+    }  # fmt: skip
+
+
 def test_counts_that_change_are_told_as_two():
     found = compared(document(loop(BEFORE)), document(loop(BEFORE)))
     kernels = (

@@ -345,3 +345,12 @@ def test_read_trace_in_python(own):
     trace = perf.read_trace(own)
     assert len(trace.events) == 3
     assert perf.diagnose(trace).analyses[0].pipeline is not None
+
+
+def test_a_timeline_of_ours_is_no_rank_of_another_program(own, starved):
+    """Nor is one compared with the other."""
+    for order in ((own, starved), (starved, own)):
+        done = run_perf("diagnose", *order)
+        assert_refused(done, "no ranks of one job")
+        assert f"{own} is a timeline of Kuroshio's own stages" in done.err
+    assert_refused(run_perf("compare", own, starved), "are not alike: recorded by")

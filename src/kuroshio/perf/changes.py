@@ -58,7 +58,10 @@ class Changes:
     steps        how many there are
     step         how the durations of steps compare; None of too few
     medians      of the durations of steps, ns; None where a side has no steps
-    work, parts, stages, holes, kernels    what changed the most first
+    in_common    share of the kernels' time that is of kernels which the other side has, too: the
+                 lesser of the two; None where a side has no kernels
+    work, parts, stages, holes, kernels    what changed the most first; parts are of steps, of a
+                 pipeline's own timeline its roles
     vanished, appeared, stayed             findings, by title
     """
 
@@ -68,6 +71,7 @@ class Changes:
     steps: tuple[int, int]
     step: Comparison | None
     medians: tuple[float, float] | None
+    in_common: float | None
     work: tuple[Amount, ...]
     parts: tuple[Amount, ...]
     stages: tuple[Amount, ...]
@@ -142,6 +146,7 @@ def _changes(
     return Changes(
         names, differ, per_step, steps, _step(names, *durations),
         (median(durations[0]), median(durations[1])) if per_step else None,
+        _in_common(before["traces"], after["traces"]),
         amounts(_work), amounts(_parts), amounts(_stages), amounts(_holes), amounts(_kernels),
         vanished=tuple(title for key, title in titles[0].items() if key not in titles[1]),
         appeared=tuple(title for key, title in titles[1].items() if key not in titles[0]),
@@ -178,6 +183,17 @@ def _fact(name: str) -> Callable[[Mapping[str, Any]], str]:
     return lambda each: str(each["trace"]["facts"].get(name, ""))
 
 
+def _in_common(before: Sequence[Any], after: Sequence[Any]) -> float | None:
+    mine, others = (_summed(side, _kernels, 1) for side in (before, after))
+    if not (mine and others):
+        return None
+    shares = []
+    for one, other in ((mine, others), (others, mine)):
+        total = sum(took for took, _ in one.values())
+        shares.append(sum(one[name][0] for name in one if name in other) / total if total else 0.0)
+    return min(shares)
+
+
 def _durations(traces: Sequence[Mapping[str, Any]]) -> list[float]:
     """Of all steps of the program; none where they were not found."""
     return [
@@ -209,6 +225,9 @@ def _work(trace: Mapping[str, Any]) -> Iterable[tuple[str, float, float | None]]
 
 
 def _parts(trace: Mapping[str, Any]) -> Iterable[tuple[str, float, float | None]]:
+    if trace["pipeline"]:
+        yield from ((role, took, None) for role, took in trace["pipeline"]["parts"].items())
+        return
     for step in trace["steps"]["steps"] if trace["steps"] else ():
         for name, took in step["parts"].items():
             yield name, took, None

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ..messages import printable
 from .changes import Amount, Changes
-from .findings.figures import time
+from .findings.figures import share, time
+from .report.diagnosis import ALIKE
 from .results import columns
 from .timeline.kernels import short
 
@@ -15,6 +16,7 @@ _NAMED = 3  # parts that are named beforehand
 _WIDTH = 100  # of a file
 _LEAST, _NAME = 16, 60  # characters of a name in a table, whatever the width
 _KERNEL = "kernel"
+_MANY = 11  # times as long, from which on percents are no longer read
 
 
 def text(changes: Changes, width: int = _WIDTH) -> str:
@@ -25,6 +27,11 @@ def text(changes: Changes, width: int = _WIDTH) -> str:
         + (f" ({changes.steps[0]} and {changes.steps[1]} steps)" if changes.per_step else "")
     ]
     parts += [f"Not alike: {each}." for each in changes.differ]
+    if changes.in_common is not None and changes.in_common < ALIKE:
+        parts.append(
+            f"Kernels of the same names make up {share(changes.in_common, 1)} of the kernels' "
+            "time: most were replaced, or these are different programs, of which nothing follows."
+        )
     if changes.medians:
         parts.append(_steps(changes, changes.medians))
     if changes.parts and changes.per_step:
@@ -40,7 +47,7 @@ def text(changes: Changes, width: int = _WIDTH) -> str:
         parts.append("Neither has a finding.")
     for title, amounts in (
         ("device", changes.work),
-        ("part of steps", changes.parts),
+        ("part of steps" if changes.per_step else "part", changes.parts),
         ("stage", changes.stages),
         ("holes", changes.holes),
         (_KERNEL, changes.kernels),
@@ -51,7 +58,8 @@ def text(changes: Changes, width: int = _WIDTH) -> str:
 
 
 def _table(title: str, amounts: Sequence[Amount], width: int) -> str:
-    """Where not all columns fit, with names clipped, the change alone is left of the times."""
+    """Where not all columns fit, with names clipped, how often, before and after go, in that order;
+    the change stays."""
     often = any(each.calls != (None, None) for each in amounts)
     heads = ["before", "after", "change", "", "how often"]
     shown = amounts[:_MOST]
@@ -163,7 +171,10 @@ def _how(amount: Amount) -> str:
         return "gone"
     if not _more(amount.difference):
         return "same"
-    return f"{amount.difference / amount.before:+.1%}" if amount.before else ""
+    if not amount.before:
+        return ""
+    times = amount.after / amount.before
+    return f"{times - 1:+.1%}" if times < _MANY else f"{times:.3g}x"
 
 
 def _more(ns: float) -> str:

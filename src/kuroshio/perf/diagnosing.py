@@ -11,6 +11,7 @@ from ..errors import Refusal
 from .ceilings import store
 from .report.diagnosis import Diagnosis
 from .report.diagnosis import diagnose as diagnosed
+from .traces.events import Kind
 from .traces.processes import ranks_of
 from .traces.read import read
 from .traces.trace import Trace
@@ -60,7 +61,7 @@ def diagnosis_of(
     traces = list(traces)
     if not traces:
         raise Refusal("There is no trace to diagnose. Give a profiler's file or folder.")
-    # What is refused is refused before something long is read.
+    # Small files first: what is refused of them is refused before a long trace is read.
     judged, under = _judged(ceilings, counters)
     of_messages = [each for path in ceilings for each in store.read(Path(path))[1]]
     records = _records(experiments)
@@ -88,6 +89,13 @@ def read_all(
     places = [os.path.realpath(each.path) for each in found]
     if twice := next((place for place in places if places.count(place) > 1), None):
         raise Refusal(f"{twice} was given twice. Give each rank's trace once.")
+    ours = [bool((each.events.kind == Kind.STAGE).any()) for each in found]
+    if len(set(ours)) > 1:
+        raise Refusal(
+            f"{found[ours.index(True)].path} is a timeline of Kuroshio's own stages, and "
+            f"{found[ours.index(False)].path} the trace of another program: they are no ranks of "
+            "one job. Give each alone, or only ranks of one job."
+        )
     found = [rank for each in found for rank in ranks_of(each)]
     if all(each.rank is not None for each in found):
         ranks = [each.rank for each in found]

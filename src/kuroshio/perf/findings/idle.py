@@ -166,11 +166,11 @@ def _first_launch(places: Sequence[Place], lost: int) -> tuple[str, ...]:
 
 
 def _beside_tiny(others: int) -> str:
-    """Why a table of causes has more holes than the finding."""
+    """Why a table of causes has more holes than the finding: tiny kernels are one of their own."""
     which = figures.count(
         others, "short hole before a tiny kernel is", "short holes before tiny kernels are"
     )
-    return f"{which} not counted here."
+    return f"{which} a finding of their own."
 
 
 def _in(who: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..timeline.groups import during
 from ..timeline.intervals import Intervals, union
-from ..timeline.stages import Pipeline, Role, least_without
+from ..timeline.stages import Pipeline, Role, after_the_run, least_without
 from ..traces.events import Kind
 from . import figures
 from .finding import Finding
@@ -74,7 +74,7 @@ _DIRECTIONS = {
 def bottleneck(seen: Seen) -> Finding | None:
     """The role that the others wait for; none of a pipeline whose stages hide each other."""
     pipeline = seen.analysis.pipeline
-    if pipeline is None or not pipeline.total:
+    if pipeline is None or not pipeline.total or after_the_run(seen.analysis.trace.events):
         return None
     found = _of_device(pipeline, seen) if pipeline.on_device else _of_threads(pipeline, seen)
     if found is None:

@@ -27,6 +27,22 @@ def _are_many(kernels: Kernels) -> bool:
 
 
 def between_tiny(seen: Seen) -> np.ndarray:
+    """Numbers of the holes that are told of tiny kernels; none where that is no finding."""
+    holes = _before_tiny(seen)
+    return holes if len(holes) and seen.worth(_lost(seen, holes)) else holes[:0]
+
+
+def _lost(seen: Seen, holes: np.ndarray) -> int:
+    """ns in these holes, and in those too short to ask for a cause."""
+    table = seen.analysis.holes
+    assert table is not None
+    gaps = gaps_of(seen.analysis.trace.events)
+    counted = gaps.end - gaps.start <= table.threshold
+    counted[np.flatnonzero(~counted)[holes]] = True
+    return seen.idle_in(gaps[counted])
+
+
+def _before_tiny(seen: Seen) -> np.ndarray:
     """Numbers of the holes that a launch explains, before a tiny kernel where many are tiny."""
     kernels, table = seen.analysis.kernels, seen.analysis.holes
     candidates = seen.caused(Cause.HOST, Cause.UNKNOWN)
@@ -43,11 +59,8 @@ def tiny_kernels(seen: Seen) -> Finding | None:
     kernels, table = seen.analysis.kernels, seen.analysis.holes
     if kernels is None or table is None or not _are_many(kernels):
         return None
-    holes = between_tiny(seen)
-    gaps = gaps_of(seen.analysis.trace.events)
-    counted = gaps.end - gaps.start <= table.threshold
-    counted[np.flatnonzero(~counted)[holes]] = True
-    lost = seen.idle_in(gaps[counted])
+    holes = _before_tiny(seen)
+    lost = _lost(seen, holes)
     if not seen.worth(lost):
         return None
     below = figures.time(kernels.tiny_below)

@@ -15,7 +15,7 @@ from ..roofline import Judgement, Roofs
 from ..timeline.analysis import Analysis, analyse
 from ..timeline.holes import Cause, Sum
 from ..timeline.ranks import Ranks, compare
-from ..timeline.stages import Role
+from ..timeline.stages import Role, after_the_run
 from ..traces.trace import Trace
 from . import savings
 
@@ -23,7 +23,7 @@ SCHEMA = "kuroshio.diagnosis/1"
 # Of kernels' time: two ranks of a job have nine tenths and more in kernels of the same names, and
 # programs of one framework that have nothing to do with each other up to a third (the samples of
 # PyTorch's profiler).
-_ALIKE = 0.5
+ALIKE = 0.5
 # Times the devices' span: so much longer, steps are mostly time at the recording's ends.
 _LONGER = 2
 
@@ -104,6 +104,8 @@ def _sentence(diagnosis: Diagnosis) -> str:
         if pipeline.on_device:
             kernel = pipeline.parts.get(Role.KERNEL, 0)
             said += f", with the kernel at work for {figures.share(kernel, pipeline.total)} of it"
+        if any(after_the_run(each.trace.events) for each in diagnosis.analyses):
+            return f"{said}, but devices work after its end: nothing is judged."
     elif works:
         span, busy = sum(each.span for each in works), sum(each.busy for each in works)
         several = f"the time in {len(works)} traces"
@@ -150,7 +152,7 @@ def _remarks(analyses: Sequence[Analysis], ranks: Ranks | None) -> tuple[str, ..
         for open_, names in whose.items()
     ]
     alike = _alike(analyses)
-    if alike < _ALIKE:
+    if alike < ALIKE:
         said.append(
             f"Kernels of the same names make up {figures.share(alike, 1)} of the kernels' time of "
             "these traces: they are hardly ranks of one job. Two runs are compared by kuroshio "

@@ -152,7 +152,9 @@ def _bounds(steps: Steps, parts: Sequence[Part]) -> str:
         Column("without it, at most"), Column("twice as fast, at most"),
     ]  # fmt: skip
     keys = [palette.OF_PART[part] for part in parts]
-    return table("What each part could give at most (Amdahl)", columns, rows, keys=keys)
+    return table(
+        "What each part gives if the others stay as they are (Amdahl)", columns, rows, keys=keys
+    )
 
 
 def legend(words: Sequence[tuple[str, str]]) -> str:

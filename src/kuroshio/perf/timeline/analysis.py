@@ -16,7 +16,7 @@ from .kernels import Kernels, kernels_of
 from .launches import Launches, launches_of, link
 from .nest import Nest
 from .plain import plain
-from .stages import Pipeline, pipeline_of
+from .stages import Pipeline, after_the_run, pipeline_of
 from .steps import Steps, steps_of
 from .waits import Waits, blocking_of, waits_of
 from .work import Work, by_device, work_of
@@ -135,8 +135,19 @@ def analyse(trace: Trace) -> Analysis:
         waits=waits_of(events, blocking),
         host=None if pipeline else host_of(events, nest),
         pipeline=pipeline,
-        limits=(*trace.cannot_tell, *(() if pipeline else _limits(events, launches))),
+        limits=(
+            *trace.cannot_tell,
+            *(_limits_of_run(events) if pipeline else _limits(events, launches)),
+        ),
     )
+
+
+def _limits_of_run(events: Events) -> Iterator[str]:
+    if late := after_the_run(events):
+        yield (
+            f"Work of devices ends {late / 1e6:,.0f} ms after the run: when devices worked is not "
+            "to be believed, nor what follows from it. Record the run again, with this version"
+        )
 
 
 def _limits(events: Events, launches: Launches | None) -> Iterator[str]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from ..traces.events import Events, Kind
-from .groups import during
+from .groups import during, on_host
 from .intervals import NONE, Intervals
 
 
@@ -35,6 +35,7 @@ _ROLES = {
     "compile": Role.COMPILING, "start": Role.START,
     "wait": Role.WAITING,
 }  # fmt: skip
+_ROUNDING = 1000  # ns
 _ALONE = ("index", "compile", "start")  # one thread's, without which the others cannot begin
 
 
@@ -101,6 +102,17 @@ def pipeline_of(events: Events) -> Pipeline | None:
         total, threads, on_device, _stages(events, rows, roles), parts, of, bound_by,
         _starved(bound_by, on_device),
     )  # fmt: skip
+
+
+def after_the_run(events: Events) -> int:
+    """ns by which work of devices ends after the run that it is of, whose end is annotated; 0 if
+    that is not so. Then it was not timed when it happened, and says nothing of who waited.
+    """
+    run = on_host(events) & (events.kind == Kind.ANNOTATION)
+    if not (run.any() and events.on_device.any()):
+        return 0
+    late = int(events.end[events.on_device].max() - events.end[run].max())
+    return late if late > _ROUNDING else 0
 
 
 def least_without(events: Events, names: Collection[str]) -> int:

@@ -10,7 +10,16 @@ from enum import StrEnum
 import numpy as np
 
 from ..traces.events import Events, Kind
-from .groups import PROFILER_STEP, communicating, computing, during, named, on_host, reading
+from .groups import (
+    COLLECTIVE,
+    PROFILER_STEP,
+    communicating,
+    computing,
+    during,
+    named,
+    on_host,
+    reading,
+)
 from .intervals import NONE, Intervals, union
 from .launches import Launches, Links
 from .periods import period_starts
@@ -27,7 +36,7 @@ class Part(StrEnum):
     """What a moment is counted as: the first of these that is so."""
 
     COMPUTE = "compute"  # a kernel that is no communication runs
-    COMMUNICATION = "communication"  # exposed: no such kernel covers it
+    COMMUNICATION = "communication"  # that no such kernel covers; on the host where no device works
     COPIES = "copies"  # copies and sets, exposed
     WAITING = "waiting"  # no device works; something is queued, or the host waits for a device
     READING = "reading"  # no device works, nothing is queued, and the host loads data
@@ -56,7 +65,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a part could give at most (Amdahl): all steps' time over what remains, ratios."""
+    """What a part gives if the others stay as they are (Amdahl): all steps' time over the rest."""
 
     time: int  # ns, of all steps
     share: float
@@ -64,7 +73,7 @@ class Bound:
     halved: float  # with the part twice as fast
 
     def faster(self, times: float) -> float:
-        """What the whole gains at most if the part becomes so many times faster."""
+        """What the whole gains if the part becomes so many times faster, and nothing else."""
         return 1 / (1 - self.share + self.share / times)
 
 
@@ -209,12 +218,13 @@ def _parts(
         (Part.COMMUNICATION, communication),
         (Part.COPIES, during(events, events.of_kind(Kind.COPY, Kind.SET))),
         (Part.WAITING, queued | waits),
+        (Part.COMMUNICATION, during(events, named(events, COLLECTIVE, on_host(events)))),
         (Part.READING, during(events, reading(events))),
         (Part.PREPARATION, host),
     )
-    parts, taken = {}, NONE
+    parts, taken = dict.fromkeys(Part, NONE), NONE
     for part, when in wanted:
-        parts[part] = when - taken
+        parts[part] = parts[part] | (when - taken)
         taken = taken | when
     return parts
 
