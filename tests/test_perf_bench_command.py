@@ -250,7 +250,13 @@ def test_output_that_cannot_be_written_is_told_first(module, tmp_path) -> None:
 def test_the_file_of_a_case_is_not_written_over(module, tmp_path) -> None:
     file = tmp_path / f"{module}.py"
     before = file.read_text()
-    for words in ((f"{file}:add",), (f"{module}:add", "--vs", f"{file}:ten"), (str(file),)):
+    for words in (
+        (f"{file}:add",),
+        (f"{module}:add", "--vs", f"{file}:ten"),
+        (str(file),),
+        (f"{module}:add",),
+        (module,),
+    ):
         shown = run_perf("bench", *words, "-o", file, *QUICK)
         assert_refused(shown, "one of the files to be read")
     assert file.read_text() == before

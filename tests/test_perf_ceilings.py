@@ -293,6 +293,12 @@ def test_stragglers_of_latencies_are_no_alarm(unit, message_bytes, unsteady):
 
 def test_an_unsteady_ceiling_is_named_with_its_level_and_threads(capsys):
     who = store.identity("cpu")
-    found = [ceiling("memory read", "L2", "GB/s", [1.0, 2.0], "", 4)]
+    found = [
+        ceiling("memory read", "L2", "GB/s", [1.0, 2.0], "", 4),
+        ceiling("memory copy", "L2", "GB/s", [1.9, 2.0], "", 4),
+    ]
     ceilings_command._show(who, found, [], {}, [])
-    assert "Unsteady: of memory read (L2, 4 threads) the" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Unsteady (*): of 1 of 2 the lowest" in said
+    (marked,) = (line for line in said.splitlines() if "1 *" in line)
+    assert "memory read" in marked

@@ -233,6 +233,11 @@ def test_what_is_unstable_or_has_no_interval_is_undecided():
     )
     experiment("run", 3, "--new", bench("count", row("a", 1)))
     assert load(records("experiments")[2]).verdict == "confirmed"
+    taken = experiment("conclude", 3, "accept", "--reason", "as predicted")
+    assert (taken.status, taken.err) == (0, "")
+    taken = experiment("conclude", 2, "accept", "--reason", "it is cleaner")
+    assert taken.status == 0
+    assert "note: The last result is undecided" in taken.err
 
 
 def test_differing_environments_are_not_compared():

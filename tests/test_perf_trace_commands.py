@@ -254,8 +254,8 @@ def test_our_own_documents_are_no_traces(tmp_path, schema, words):
 def test_a_folder_of_traces_names_one(own):
     """What `perf record` leaves is a folder, and torch's handler for TensorBoard writes one."""
     assert_refused(run_perf("diagnose", own.parent), f"Give a file in it: {own}")
-    (own.parent / "other.json").write_text("{}")
-    assert_refused(run_perf("diagnose", own.parent), f"such as {own.parent}", "ranks of one job")
+    (own.parent / "a.json").write_text("{}")
+    assert_refused(run_perf("diagnose", own.parent), f"such as {own}, the largest", "ranks of one")
 
 
 def test_a_picture_is_not_printed_as_text(tmp_path):
@@ -279,6 +279,21 @@ def test_what_is_read_is_not_written_over(own, tmp_path, option):
     done = run_perf("diagnose", own, "--counters", counters, option, counters)
     assert_refused(done, "one of the files to be read")
     assert (own.read_bytes(), counters.read_text()) == (before, "a,b\n")
+
+
+@pytest.mark.parametrize("option", ["--html", "-o"])
+def test_nothing_of_a_folder_that_is_read_is_written_over(tmp_path, option):
+    """But what an earlier run wrote there is."""
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    for name in ("100_kernel_trace.csv", "notes.txt"):
+        (folder / name).write_text("Kind\n")
+        done = run_perf("diagnose", folder, option, folder / name)
+        assert_refused(done, name, "one of the files to be read")
+        assert (folder / name).read_text() == "Kind\n"
+    ours = "<!DOCTYPE html>\n" if option == "--html" else '{\n "schema": "kuroshio.diagnosis/1"}'
+    (folder / "made").write_text(ours)
+    assert "to be read" not in run_perf("diagnose", folder, option, folder / "made").err
 
 
 def test_page_and_json_are_two_files(own, tmp_path):

@@ -227,9 +227,10 @@ def _compare_saved(arguments: argparse.Namespace) -> None:
 
 
 def _files(arguments: argparse.Namespace) -> list[str]:
-    """What is read of what was named: a case's file, or saved results."""
+    """What may be read of what was named: a case's file or module, or saved results."""
     names = [each for each in (arguments.case, arguments.vs) if each is not None]
-    return [part for name in names for part in (name, name.rpartition(":")[0]) if part]
+    parts = [part for name in names for part in (name, name.rpartition(":")[0]) if part]
+    return [*parts, *(f"{part.replace('.', '/')}.py" for part in parts)]
 
 
 def _is_saved(name: str | None, arguments: argparse.Namespace) -> bool:

@@ -145,19 +145,18 @@ def _show(who, ceilings, missing, beside, sheet) -> None:  # type: ignore[no-unt
         if each.message_bytes:
             name += f", {_size(each.message_bytes)}"
         row = [name, each.level or "", *([str(each.threads or "")] * crews)]
-        row += [_number(each.value), _number(each.low), _number(each.high), each.unit]
+        low = f"{_number(each.low)} *" if each.unsteady else _number(each.low)
+        row += [_number(each.value), low, _number(each.high), each.unit]
         if sheet:
             row.append(_number(beside[number].value) if number in beside else "")
         table.add_row(*row)
     output.print(table)
     for source in dict.fromkeys(peak.source for peak in sheet):
         output.say(f"The data sheet's figures are promises, not measurements: {source}.")
-    unsteady = [each for each in ceilings if each.unsteady]
-    if unsteady:
-        names = ", ".join(each.label for each in unsteady)
+    if unsteady := sum(each.unsteady for each in ceilings):
         output.say(
-            f"Unsteady: of {names} the lowest sample is less than 60 % of the highest. Something "
-            "else ran; end it, or wait, and measure again."
+            f"Unsteady (*): of {unsteady} of {len(ceilings)} the lowest sample is less than 60 % "
+            "of the highest. Something else ran; end it, or wait, and measure again."
         )
     for each in missing:
         output.say(f"Not measured: {each.name}: {each.why}.")

@@ -265,6 +265,7 @@ def _check_sources(arguments: argparse.Namespace) -> None:
 
 def _conclude(arguments: argparse.Namespace) -> None:
     from .experiments import concluded, update
+    from .experiments.record import ACCEPT, DECIDED
 
     decision = arguments.decision.replace("-", " ")
     record = update(_find(arguments), lambda r: concluded(r, decision, arguments.reason))
@@ -273,6 +274,11 @@ def _conclude(arguments: argparse.Namespace) -> None:
         if decision == "another round"
         else "."
     )
+    if decision == ACCEPT and record.results[-1].verdict not in DECIDED:
+        note(
+            "The last result is undecided, and so stays in the record: whether the change does "
+            "what was predicted is not known. More repeats may tell, in another round."
+        )
     _say(arguments, record, f"{record.path}: {decision}{then}")
 
 

@@ -6,12 +6,14 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from ..errors import Refusal
 
 _PART = ".kuroshio-part-"
+_HEAD = 200  # bytes in which a document of ours names its schema
 
 
 def read_json(path: Path, advice: str) -> Any:
@@ -72,10 +74,14 @@ def check_writable(
 ) -> None:
     """A Refusal where `write_json` could not write: before something long is done.
 
-    inputs  files that are to be read, and are not to be replaced by what is found in them
+    inputs  files that are to be read, and are not to be replaced by what is found in them; of
+            folders all that such a run did not write itself
     """
     target = _target(path)
-    if str(target) in map(os.path.realpath, inputs):
+    read = [os.path.realpath(each) for each in inputs]
+    if str(target) in read or (
+        str(target.parent) in read and target.exists() and not _is_ours(target)
+    ):
         raise Refusal(
             f"{os.fspath(path)} is one of the files to be read, and would be replaced. Choose "
             "another name."
@@ -85,6 +91,14 @@ def check_writable(
             pass
     except OSError as problem:
         raise _not_writable(path, problem) from problem
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is a page or a document that an earlier run wrote."""
+    with suppress(OSError), open(path, "rb") as file:
+        head = file.read(_HEAD)
+        return b'"schema": "kuroshio.' in head or head.lower().startswith(b"<!doctype html")
+    return False
 
 
 def _target(path: str | os.PathLike[str]) -> Path:

@@ -126,9 +126,10 @@ def _instead(path: Path, head: bytes) -> str:
         what = f"is a folder without files of rocprofv3; it {held}"
         single = [name for name in names if name.lower().endswith(_SINGLE)]
         if len(single) > 1:
+            largest = max((path / name for name in single), key=lambda each: each.stat().st_size)
             return (
-                f"{what}. Give one of its files, such as {path / single[0]}; several where they "
-                "are ranks of one job"
+                f"{what}. Give one of its files, such as {largest}, the largest; several where "
+                "they are ranks of one job"
             )
         return f"{what}. Give a file in it: {path / single[0]}" if single else what
     for begin, what in _FOREIGN.items():
