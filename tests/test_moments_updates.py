@@ -85,6 +85,26 @@ def test_a_constant_pool_from_one_that_was_not(tmp_path):
     np.testing.assert_allclose(found["thresh"][0][inside][:, 1], -1.8, rtol=1e-6)
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_a_constant_pool_that_grows_again(tmp_path, together):
+    """Equal floats that come to equal ones are no spread, though the mean of these was rounded."""
+    values = np.tile([0.0, 271.3512345, -1.8123456], (365 * 4 + 1, 1))
+    values[100:400] = np.random.default_rng(3).gamma(2.0, 3.0, (300, 3))  # rain in a desert
+    whole = daily(sample_of(values))
+    path = new(tmp_path / "s.nc", whole, 2000, 2002)
+    if together:
+        change(path, whole, add=[2003], remove=[2000, 2001])
+    else:
+        change(path, whole, remove=[2000, 2001])
+        change(path, whole, add=[2003])
+    at_once = new(tmp_path / "at_once.nc", whole, 2002, 2003)
+    request = Request(extras=("std", "skewness", "kurtosis"), smooth_width=1, feb29="mean")
+    found, wanted = (climatology(each, request) for each in (path, at_once))
+    for name in ("std", "skewness", "kurtosis"):
+        np.testing.assert_array_equal(found[name], wanted[name], name)
+    np.testing.assert_array_equal(found["seas"][:, 0], 0.0)
+
+
 def test_blocks_and_batches_do_not_matter(tmp_path):
     """So little memory that the grid is cut, and pieces that hold several days and few rows."""
     values = codes().reshape(-1, 10, 4)
