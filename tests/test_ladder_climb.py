@@ -211,6 +211,7 @@ def test_results_that_cannot_be_written(folder, tmp_path, monkeypatch, error):
         ({"device": "cuda:all"}, r"one device.*cuda:all"),
         ({"device": "gpu"}, r"'gpu' is no device"),
         ({"threads": 0}, r"0 threads"),
+        ({"threads": 10**6}, r"1,000,000 threads were asked for, and here \d+ are the most"),
         ({"files": Path("a\udcff")}, r"a.* is not UTF-8"),
         ({"runs": -1}, r"-1 runs"),
     ],
