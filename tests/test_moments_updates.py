@@ -164,6 +164,27 @@ def test_a_year_needs_the_days_about_it(tmp_path):
         np.testing.assert_array_equal(kept, at_once[name], name)
 
 
+@pytest.mark.parametrize("end", [366 + 365 + 190, 366 + 365 + 362, 366 + 365 * 2 + 3])
+def test_a_series_that_ended_within_a_year_goes_on(tmp_path, end):
+    """Days of year that it had not reached get whole windows, with what lay before its end."""
+    sample = sample_of(codes())
+    path = new(tmp_path / "s.nc", daily(part_of(sample, sample.days < FIRST + end)), 2000, 2002)
+    change(path, daily(sample), add=[2003])
+    at_once = arrays(new(tmp_path / "other.nc", daily(sample), 2000, 2003))
+    for name, kept in arrays(path).items():
+        np.testing.assert_array_equal(kept, at_once[name], name)
+
+
+def test_a_day_that_was_lost_before_any_year_took_it(tmp_path):
+    sample = sample_of(codes())
+    path = new(tmp_path / "s.nc", daily(sample), 2000, 2001)
+    less = daily(part_of(sample, sample.days != FIRST + 1200))  # in 2003
+    change(path, less, add=[2002, 2003])
+    at_once = arrays(new(tmp_path / "other.nc", less, 2000, 2003))
+    for name, kept in arrays(path).items():
+        np.testing.assert_array_equal(kept, at_once[name], name)
+
+
 @pytest.mark.parametrize("kind", ["codes", "floats"])
 def test_files_that_changed_are_noticed(tmp_path, kind):
     values = codes() if kind == "codes" else np.float64(codes()) + 0.123456
