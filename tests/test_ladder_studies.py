@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,13 +12,23 @@ from kuroshio.account import COMPUTE, COPY, Account
 from kuroshio.intervals import Intervals
 from kuroshio.ladder import machine, ours
 from kuroshio.ladder.files import BYTES, LIBRARY
+from kuroshio.ladder.gpu_place import GpuPlace
 from kuroshio.ladder.problem import SCALES
 from kuroshio.ladder.results import PassTimes
 from kuroshio.ladder.run import Ground
-from kuroshio.ladder.studies import rings, streams
+from kuroshio.ladder.studies import (
+    blocks,
+    branches,
+    heap,
+    memory,
+    moments,
+    operations,
+    rings,
+    streams,
+)
 from kuroshio.ladder.studies.common import judged
 from kuroshio.ladder.study import CONFIRMED, REFUTED, UNDECIDED
-from ladder_results import MACHINE
+from ladder_results import GOOD, MACHINE
 
 PASS = SCALES["pass"]
 
@@ -73,6 +84,102 @@ def test_two_streams(monkeypatch, beside, verdict):
     assert [row[expected] for row in study.rows] == [18.0, 12.5] * 2
     assert [row[measured] for row in study.rows] == [18.0, 12.5 if beside else 18.0] * 2
     assert study.verdict == verdict
+
+
+class OnGpu(GpuPlace):
+    """In name only, with warps of 32."""
+
+    name, model = "cuda:0", "a GPU"
+
+    def __init__(self) -> None:
+        def memory(*_: object) -> None:
+            """None of the device's."""
+
+        self.gpu = SimpleNamespace(
+            limits=SimpleNamespace(wave_size=32), zeros=memory, pinned=memory, write_combined=memory
+        )
+
+    def free_bytes(self) -> int:
+        return 1 << 50
+
+
+def worker(scratch: int = 0) -> SimpleNamespace:
+    """Whose kernels take no time of their own."""
+    resources = SimpleNamespace(registers=50, local_bytes=scratch)
+    return SimpleNamespace(
+        begin=lambda *_: None, finish=None, launches=[SimpleNamespace(resources=resources)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("direct", "verdict"), [(1.0, REFUTED), (2.5, CONFIRMED), (6.5, CONFIRMED), (7.0, REFUTED)]
+)
+def test_operations_are_judged_by_the_ratio_of_sums(monkeypatch, direct, verdict):
+    """3,960 values against 660: 2.4 to 6.6 times the time."""
+    seconds = iter((direct, 1.0))
+    monkeypatch.setattr(operations, "filled", lambda *_, batches: [])
+    monkeypatch.setattr(operations, "batch_seconds", lambda *_: next(seconds))
+    monkeypatch.setattr(operations, "usual_s", lambda *_: 0.1)
+    for module in (operations.direct, operations.sliding):
+        monkeypatch.setattr(module, "worker", lambda *_: worker())
+    assert operations.run(ground(OnGpu())).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("branch", "verdict"), [(0.2, REFUTED), (0.7, CONFIRMED), (1.0, CONFIRMED), (1.3, REFUTED)]
+)
+def test_branches_are_judged_by_the_branch_over_none(monkeypatch, branch, verdict):
+    seconds = iter((1.0, branch))
+    for name in ("filled", "load"):
+        monkeypatch.setattr(branches, name, lambda *_: None)
+    monkeypatch.setattr(branches, "usual_s", lambda *_: next(seconds))
+    monkeypatch.setattr(branches.registers, "worker", lambda *_, branchy: worker())
+    assert branches.run(ground(OnGpu())).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("scratch", "listed", "verdict"),
+    [((136, 0), 0.6, CONFIRMED), ((136, 0), 1.2, REFUTED), ((0, 0), 0.6, REFUTED),
+     ((136, 8), 0.6, REFUTED)],
+)  # fmt: skip
+def test_heap_and_list_are_judged_by_scratch_and_time(monkeypatch, scratch, listed, verdict):
+    seconds = iter((1.0, listed))
+    for name in ("filled", "load"):
+        monkeypatch.setattr(heap, name, lambda *_: None)
+    monkeypatch.setattr(heap, "usual_s", lambda *_: next(seconds))
+    monkeypatch.setattr(heap.registers, "Worker", lambda *_: worker(scratch[0]))
+    monkeypatch.setattr(heap.registers, "worker", lambda *_: worker(scratch[1]))
+    assert heap.run(ground(OnGpu())).verdict == verdict
+
+
+@pytest.mark.parametrize(("pinned", "verdict"), [(20.0, CONFIRMED), (14.0, REFUTED)])
+def test_memory_is_judged_by_copies_to_the_device(monkeypatch, pinned, verdict):
+    rates = iter([(9.0, 9.0, 10.0, 1.0), (9.0, 9.0, pinned, 99.0), (9.0, 9.0, pinned, 99.0)])
+    monkeypatch.setattr(memory, "empty_host", lambda *_: None)
+    monkeypatch.setattr(memory, "_rates", lambda *_: next(rates))
+    assert memory.run(ground(OnGpu())).verdict == verdict
+
+
+@pytest.mark.parametrize(("near", "verdict"), [(0.91, CONFIRMED), (0.89, REFUTED)])
+def test_moments_are_judged_by_what_the_corrected_sums_give(monkeypatch, near, verdict):
+    shares = iter([0.06, 0.85, 0.99, 0.99, near])
+
+    def errors() -> SimpleNamespace:
+        found = replace(GOOD, within={"0.1": 0.0, "0.3": next(shares), "0.5": 1.0})
+        return SimpleNamespace(accuracy=lambda: found)
+
+    pipeline = SimpleNamespace(warm=lambda *_: None, run=lambda *_: SimpleNamespace(gpu_s=0.001))
+    monkeypatch.setattr(moments, "Pipeline", lambda *_: pipeline)
+    monkeypatch.setattr(moments, "Errors", errors)
+    monkeypatch.setattr(moments.sliding, "worker", lambda *_: worker())
+    assert moments.run(ground(OnGpu()), None).verdict == verdict
+
+
+@pytest.mark.parametrize(("odd", "verdict"), [(1.0, CONFIRMED), (1.2, REFUTED), (0.9, REFUTED)])
+def test_blocks_are_judged_by_160_over_whole_ones(monkeypatch, odd, verdict):
+    """With warps of 32 a block of 160 is whole: it takes as long, give or take 5 %."""
+    monkeypatch.setattr(blocks, "_measured", lambda *given: (odd if given[2] == 160 else 1.0, 0.75))
+    assert blocks.run(ground(OnGpu())).verdict == verdict
 
 
 def test_the_library_reads_in_one_thread_and_bytes_are_read_by_all(monkeypatch):

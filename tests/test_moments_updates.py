@@ -85,6 +85,20 @@ def test_a_constant_pool_from_one_that_was_not(tmp_path):
     np.testing.assert_allclose(found["thresh"][0][inside][:, 1], -1.8, rtol=1e-6)
 
 
+def test_what_little_spread_a_year_leaves_is_no_rounding(tmp_path):
+    """A ten thousandth of what the year that has gone had: a hundred millionth of its squares."""
+    rng = np.random.default_rng(5)
+    values = 3.0 + rng.normal(0, 3e-4, (365 * 3 + 1, 2))
+    values[:366] = 3.0 + rng.normal(0, 3, (366, 2))
+    whole = daily(sample_of(values))
+    path = new(tmp_path / "s.nc", whole, 2000, 2002)
+    change(path, whole, remove=[2000])
+    at_once = new(tmp_path / "at_once.nc", whole, 2001, 2002)
+    request = Request(extras=("std",), smooth_width=1, feb29="mean")
+    found, wanted = (climatology(each, request)["std"] for each in (path, at_once))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("together", [True, False])
 def test_a_constant_pool_that_grows_again(tmp_path, together):
     """Equal floats that come to equal ones are no spread, though the mean of these was rounded."""
