@@ -182,11 +182,16 @@ def test_a_year_needs_the_days_about_it(tmp_path):
 def test_a_series_that_ended_within_a_year_goes_on(tmp_path, end):
     """Days of year that it had not reached get whole windows, with what lay before its end."""
     sample = sample_of(codes())
-    path = new(tmp_path / "s.nc", daily(part_of(sample, sample.days < FIRST + end)), 2000, 2002)
-    change(path, daily(sample), add=[2003])
-    at_once = arrays(new(tmp_path / "other.nc", daily(sample), 2000, 2003))
-    for name, kept in arrays(path).items():
-        np.testing.assert_array_equal(kept, at_once[name], name)
+    cut = daily(part_of(sample, sample.days < FIRST + end))
+    whole = daily(sample)
+    for gone in ([], [2002]):  # of the last year, what it had before the series went on
+        path = new(tmp_path / f"{gone}.nc", cut, 2000, 2002)
+        change(path, whole, add=[2003], remove=gone)
+        at_once = new(tmp_path / f"other {gone}.nc", whole, 2000, 2003)
+        if gone:
+            change(at_once, whole, remove=gone)
+        for name, kept in arrays(path).items():
+            np.testing.assert_array_equal(kept, arrays(at_once)[name], name)
 
 
 def test_a_day_that_was_lost_before_any_year_took_it(tmp_path):
