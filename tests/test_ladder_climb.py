@@ -222,6 +222,14 @@ def test_what_is_refused_before_anything_is_made(tmp_path, given, words):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", ["ladder.json", "ladder.html", "ladder.png", "experiments"])
+def test_what_stands_in_the_way_is_said_before_anything_is_measured(tmp_path, name):
+    path = tmp_path / name
+    path.write_text("mine") if name == "experiments" else path.mkdir()
+    assert_refused(run_here("ladder", "-o", tmp_path, "--device", "cpu"), str(path), "-o")
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_an_output_whose_name_no_library_takes(tmp_path):
     with pytest.raises(Refusal, match="is not UTF-8"):
         climb(Options(tmp_path / "a\udcff"), nothing)
