@@ -236,8 +236,11 @@ def test_what_is_refused(tmp_path):
     archive = replace(archive, attrs={"units": "K"},
                       grid=Grid(("x",), (40,), {"x": Field(("x",), np.arange(40.0))}))  # fmt: skip
     path = new(tmp_path / "s.nc", archive, 2000, 2001)
-    packing = replace(archive.pieces[0].packing, scale=0.02)
-    other_scale = tuple(piece._replace(packing=packing) for piece in archive.pieces)
+    packing = archive.pieces[0].packing
+    other_scale, other_offset = (
+        tuple(piece._replace(packing=replace(packing, **other)) for piece in archive.pieces)
+        for other in ({"scale": 0.02}, {"offset": 273.0})
+    )
     moved = Grid(("x",), (40,), {"x": Field(("x",), np.arange(40.0) + 7)})
     cases = (
         (archive, [2001], [], "2001 is there already"),
@@ -251,6 +254,7 @@ def test_what_is_refused(tmp_path):
         (replace(archive, grid=moved), [2002], [], "0 against 7"),
         (replace(archive, dtype=np.dtype("f4")), [2002], [], "int16 against float32"),
         (replace(archive, pieces=other_scale), [2002], [], r"scale_factor 0.01 .* have 0.02"),
+        (replace(archive, pieces=other_offset), [2002], [], r"add_offset 0, .* 0.01 and 273"),
     )
     before = arrays(path)
     for given_, add, remove, words in cases:
