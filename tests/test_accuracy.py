@@ -103,7 +103,22 @@ def test_json_of_one_of_several_percentiles(tmp_path):
 def test_equal_files(tmp_path):
     exact = write_climatology(tmp_path / "exact.nc", global_grid())
     found = compare(exact, exact)
-    assert (found.largest, found.share) == (0.0, (1.0, 1.0, 1.0))
+    assert (found.largest, found.share, found.unlike) == (0.0, (1.0, 1.0, 1.0), ())
+
+
+def test_files_that_differ_in_more_than_the_estimate_are_compared_and_it_is_said(tmp_path):
+    """One year's threshold from the next is of use, too, but it is no error of moments."""
+    exact = write_climatology(tmp_path / "exact.nc", global_grid())
+    other = Request(baseline=(1992, 2021), half_width=3, method="moments")
+    other = write_climatology(tmp_path / "other.nc", global_grid(), request=other)
+    done = run_here("accuracy", exact, other, "--json")
+    assert json.loads(done.out)["unlike"] == [
+        "baseline 1991 to 2020 and 1992 to 2021", "half width 5 and 3"
+    ]  # fmt: skip
+    assert "1992 to 2021; half width 5 and 3" in " ".join(done.err.split())
+    moments = Request(method="moments")
+    moments = write_climatology(tmp_path / "moments.nc", global_grid(), request=moments)
+    assert run_here("accuracy", exact, moments).err == ""
 
 
 def test_hardly_all_is_not_all():
@@ -116,7 +131,7 @@ def test_hardly_all_is_not_all():
         ({"grid": global_grid(20.0)}, "grid"),
         ({"doys": (15, 17)}, "days of year"),
         ({"request": Request(percentiles=(95.0,))}, "percentile"),
-        ({"attrs": {"units": "kelvin"}}, "units"),
+        ({"attrs": {"units": "kelvin"}}, "The unit of"),
     ],
 )
 def test_files_that_cannot_be_compared(tmp_path, change, words):

@@ -58,6 +58,7 @@ def test_the_published_figures_come_out_as_they_were_published():
         assert rows[key].gpu_s == pytest.approx(published.gpu_s, rel=0.02)
     assert rows["D"].gpu_gain == pytest.approx(100)
     assert rows["B"].step == pytest.approx(8.6 / 10.8)
+    assert rows["B"].gpu_step == pytest.approx(0.9 / 0.35)
     assert rows["baseline"].gain is rows["baseline"].step is None
     assert [row.before for row in rows.values()] == ["", "baseline", "A", "B", "C", "D", "D+"]
 
@@ -72,6 +73,8 @@ def test_the_short_pass_of_a_season_is_left_out_and_all_days_at_once_are_passes(
     at_once = result("ours", runs=2)
     at_once.passes = [of_pass((9.2, 0, 0, 18.4, 0, 0), days=92)] * 2
     assert pass_parts(at_once, SEASON)["compute"] == pytest.approx(18.4 * 12 / 92)
+    row = rows_of([at_once], SEASON)[0]
+    assert (row.run_s, row.run_gpu_s) == (pytest.approx(27.6), pytest.approx(18.4))  # of one run
 
 
 @given(st.lists(st.tuples(*[SECONDS] * len(PARTS)), min_size=1, max_size=4))

@@ -22,7 +22,7 @@ from kuroshio.ladder.catalogue import RUNGS
 from kuroshio.ladder.climb import Options, climb
 from kuroshio.ladder.machine import OPERATIONS, Machine
 from kuroshio.ladder.results import PARTS
-from kuroshio.ladder.run import run_rung
+from kuroshio.ladder.run import Answers, run_rung
 from kuroshio.ladder.studies import NAMES, blocks, branches
 from kuroshio.ladder.study import NOT_JUDGED
 from kuroshio.perf.experiments import broken, load
@@ -225,6 +225,7 @@ def test_results_that_cannot_be_written(folder, tmp_path, monkeypatch, error):
         ({"device": "cuda:all"}, r"one device.*cuda:all"),
         ({"device": "gpu"}, r"'gpu' is no device"),
         ({"threads": 0}, r"0 threads"),
+        ({"threads": 10**6}, r"1,000,000 threads were asked for, and here \d+ are the most"),
         ({"files": Path("a\udcff")}, r"a.* is not UTF-8"),
         ({"runs": -1}, r"-1 runs"),
     ],
@@ -233,6 +234,59 @@ def test_what_is_refused_before_anything_is_made(tmp_path, given, words):
     with pytest.raises(Refusal, match=words):
         climb(Options(tmp_path / "out", **given), nothing)
     assert not (tmp_path / "out").exists()
+
+
+def off_by(monkeypatch, degrees: float) -> None:
+    """The engine's answers, whichever method, are not the right ones."""
+    of = Answers.of
+
+    def wrong(self: Answers, *given: object):
+        means, thresholds = of(self, *given)
+        return means, thresholds + np.float32(degrees)
+
+    monkeypatch.setattr(Answers, "of", wrong)
+
+
+def test_an_engine_that_is_not_exact_ends_the_ladder(folder, tmp_path, monkeypatch):
+    off_by(monkeypatch, 0.001)
+    with pytest.raises(Refusal, match="engine's answer is not exact"):
+        climb(Options(tmp_path, "tiny", "cpu", ["D"], folder, 1, 1), nothing)
+
+
+def test_rungs_that_are_off_break_their_promise_and_those_that_make_none_do_not(
+    folder, tmp_path, monkeypatch
+):
+    off_by(monkeypatch, 0.001)
+    monkeypatch.setattr(Answers, "_held_to_numpy", lambda self: None)
+    only = ["baseline", "C", "D", "D+"]
+    found = climb(Options(tmp_path, "tiny", "cpu", only, folder, 1, 1), nothing)
+    assert [result.kept for result in found.results] == [False, None, None, False]
+    assert [result.verdict == "not judged" for result in found.results] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_each_is_held_against_the_rung_before_in_as_many_runs_as_make_seven_passes(
+    folder, tmp_path
+):
+    found = climb(Options(tmp_path, "tiny", "cpu", ["baseline", "C", "D"], folder, 1), nothing)
+    full = sum(len(each.doys) == found.problem.pass_days for each in found.problem.passes())
+    assert {result.runs for result in found.results} == {-(-7 // full)}
+    texts = [(tmp_path / "experiments" / each.experiment).read_text() for each in found.results]
+    assert "The rung before" not in texts[0]
+    assert "The rung before, baseline, took" in texts[1]
+    assert "The rung before, C, took" in texts[2]
+
+
+@pytest.mark.parametrize("name", ["ladder.json", "ladder.html", "ladder.png", "experiments"])
+def test_what_stands_in_the_way_is_said_before_anything_is_measured(tmp_path, name):
+    path = tmp_path / name
+    path.write_text("mine") if name == "experiments" else path.mkdir()
+    assert_refused(run_here("ladder", "-o", tmp_path, "--device", "cpu"), str(path), "-o")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_an_output_whose_name_no_library_takes(tmp_path):

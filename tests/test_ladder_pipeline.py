@@ -235,6 +235,13 @@ def test_one_stream_copies_and_computes_in_turn():
     assert two.total_s == pytest.approx(51, rel=0.01)
 
 
+def test_a_copy_waits_until_what_it_writes_over_has_been_worked_on():
+    """One ring, two buffers: the third copy begins at 25 s, when the first kernel ends, and not
+    at 14; so the ring is free later, and the last batch, which is slow to read, comes later."""
+    assert played(1, [4, 4, 4, 60], 1, 20).total_s == 26 + 60 + 1 + 20
+    assert played(1, [4, 4, 4, 60], 1, 20, buffers=3).total_s == 15 + 60 + 1 + 20
+
+
 # -- where the seconds went -----------------------------------------------------------------------
 
 

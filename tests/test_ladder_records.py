@@ -55,6 +55,16 @@ def test_each_is_judged_by_what_it_is_about(tmp_path, key, before, ratio):
     assert len(record.results[0].new["values"]) == 7
 
 
+def test_the_range_is_what_was_computed_over_what_the_rung_before_took(tmp_path):
+    """Kernels of A over those of the baseline, 8 s; the pass of C over that of B, 10.8 s."""
+    expected = Predicted((0.4, 1.2), (5.4, 9.0), 1.0, 0.3, 0.1)
+    for key, old, low, high in (("A", "baseline", 0.05, 0.15), ("C", "B", 0.5, 0.833)):
+        sealed = recorded(tmp_path, key, result(old), expected).prediction
+        assert (sealed.low, sealed.high) == (low, high)
+    first = recorded(tmp_path, "baseline", predicted=expected).prediction
+    assert (first.low, first.high, first.before) == (5.4, 9.0, 1.8)  # six batches are read
+
+
 def test_the_first_is_judged_by_its_seconds(tmp_path):
     record = recorded(tmp_path, "baseline")
     assert record.results[0].value == pytest.approx(14)

@@ -78,6 +78,24 @@ def test_a_chunk_cut_short_is_named(made, place, length):
     assert not (place / "c.nc").exists()
 
 
+@pytest.mark.parametrize("command", ["info", "climatology"])
+def test_a_damaged_table_of_chunks_is_named(made, place, command):
+    """A chunk's place that is no multiple of chunks, in the tree that HDF5 keeps of them."""
+    whole, path = made[".nc"].read_bytes(), place / "s.nc"
+    nodes = [at for at in range(len(whole)) if whole.startswith(b"TREE\1", at)]
+    said = []
+    for node in nodes:
+        edited = bytearray(whole)
+        edited[node + 24 + 8] ^= 1  # behind the head, and the first key's size and mask
+        path.write_bytes(edited)
+        options = ("-q", "-o", place / "c.nc") if command == "climatology" else ()
+        done = run_here("moments", command, path, *options)
+        assert_refused(done, str(path))
+        assert not (place / "c.nc").exists()
+        said.append("is damaged" in done.err)
+    assert any(said)
+
+
 @pytest.mark.parametrize(("call", "words"), [
     (lambda s, d, o: ks.moments.update(s, d, add=2002, output=o), "add is 2002"),
     (lambda s, d, o: ks.moments.update(s, d, remove="2001", output=o), "remove is '2001'"),

@@ -85,6 +85,40 @@ def test_a_constant_pool_from_one_that_was_not(tmp_path):
     np.testing.assert_allclose(found["thresh"][0][inside][:, 1], -1.8, rtol=1e-6)
 
 
+def test_what_little_spread_a_year_leaves_is_no_rounding(tmp_path):
+    """A ten thousandth of what the year that has gone had: a hundred millionth of its squares."""
+    rng = np.random.default_rng(5)
+    values = 3.0 + rng.normal(0, 3e-4, (365 * 3 + 1, 2))
+    values[:366] = 3.0 + rng.normal(0, 3, (366, 2))
+    whole = daily(sample_of(values))
+    path = new(tmp_path / "s.nc", whole, 2000, 2002)
+    change(path, whole, remove=[2000])
+    at_once = new(tmp_path / "at_once.nc", whole, 2001, 2002)
+    request = Request(extras=("std",), smooth_width=1, feb29="mean")
+    found, wanted = (climatology(each, request)["std"] for each in (path, at_once))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_constant_pool_that_grows_again(tmp_path, together):
+    """Equal floats that come to equal ones are no spread, though the mean of these was rounded."""
+    values = np.tile([0.0, 271.3512345, -1.8123456], (365 * 4 + 1, 1))
+    values[100:400] = np.random.default_rng(3).gamma(2.0, 3.0, (300, 3))  # rain in a desert
+    whole = daily(sample_of(values))
+    path = new(tmp_path / "s.nc", whole, 2000, 2002)
+    if together:
+        change(path, whole, add=[2003], remove=[2000, 2001])
+    else:
+        change(path, whole, remove=[2000, 2001])
+        change(path, whole, add=[2003])
+    at_once = new(tmp_path / "at_once.nc", whole, 2002, 2003)
+    request = Request(extras=("std", "skewness", "kurtosis"), smooth_width=1, feb29="mean")
+    found, wanted = (climatology(each, request) for each in (path, at_once))
+    for name in ("std", "skewness", "kurtosis"):
+        np.testing.assert_array_equal(found[name], wanted[name], name)
+    np.testing.assert_array_equal(found["seas"][:, 0], 0.0)
+
+
 def test_blocks_and_batches_do_not_matter(tmp_path):
     """So little memory that the grid is cut, and pieces that hold several days and few rows."""
     values = codes().reshape(-1, 10, 4)
@@ -144,6 +178,32 @@ def test_a_year_needs_the_days_about_it(tmp_path):
         np.testing.assert_array_equal(kept, at_once[name], name)
 
 
+@pytest.mark.parametrize("end", [366 + 365 + 190, 366 + 365 + 362, 366 + 365 * 2 + 3])
+def test_a_series_that_ended_within_a_year_goes_on(tmp_path, end):
+    """Days of year that it had not reached get whole windows, with what lay before its end."""
+    sample = sample_of(codes())
+    cut = daily(part_of(sample, sample.days < FIRST + end))
+    whole = daily(sample)
+    for gone in ([], [2002]):  # of the last year, what it had before the series went on
+        path = new(tmp_path / f"{gone}.nc", cut, 2000, 2002)
+        change(path, whole, add=[2003], remove=gone)
+        at_once = new(tmp_path / f"other {gone}.nc", whole, 2000, 2003)
+        if gone:
+            change(at_once, whole, remove=gone)
+        for name, kept in arrays(path).items():
+            np.testing.assert_array_equal(kept, arrays(at_once)[name], name)
+
+
+def test_a_day_that_was_lost_before_any_year_took_it(tmp_path):
+    sample = sample_of(codes())
+    path = new(tmp_path / "s.nc", daily(sample), 2000, 2001)
+    less = daily(part_of(sample, sample.days != FIRST + 1200))  # in 2003
+    change(path, less, add=[2002, 2003])
+    at_once = arrays(new(tmp_path / "other.nc", less, 2000, 2003))
+    for name, kept in arrays(path).items():
+        np.testing.assert_array_equal(kept, at_once[name], name)
+
+
 @pytest.mark.parametrize("kind", ["codes", "floats"])
 def test_files_that_changed_are_noticed(tmp_path, kind):
     values = codes() if kind == "codes" else np.float64(codes()) + 0.123456
@@ -176,8 +236,11 @@ def test_what_is_refused(tmp_path):
     archive = replace(archive, attrs={"units": "K"},
                       grid=Grid(("x",), (40,), {"x": Field(("x",), np.arange(40.0))}))  # fmt: skip
     path = new(tmp_path / "s.nc", archive, 2000, 2001)
-    packing = replace(archive.pieces[0].packing, scale=0.02)
-    other_scale = tuple(piece._replace(packing=packing) for piece in archive.pieces)
+    packing = archive.pieces[0].packing
+    other_scale, other_offset = (
+        tuple(piece._replace(packing=replace(packing, **other)) for piece in archive.pieces)
+        for other in ({"scale": 0.02}, {"offset": 273.0})
+    )
     moved = Grid(("x",), (40,), {"x": Field(("x",), np.arange(40.0) + 7)})
     cases = (
         (archive, [2001], [], "2001 is there already"),
@@ -191,6 +254,7 @@ def test_what_is_refused(tmp_path):
         (replace(archive, grid=moved), [2002], [], "0 against 7"),
         (replace(archive, dtype=np.dtype("f4")), [2002], [], "int16 against float32"),
         (replace(archive, pieces=other_scale), [2002], [], r"scale_factor 0.01 .* have 0.02"),
+        (replace(archive, pieces=other_offset), [2002], [], r"add_offset 0, .* 0.01 and 273"),
     )
     before = arrays(path)
     for given_, add, remove, words in cases:

@@ -6,7 +6,7 @@ Day by day, so that two global files fit any memory.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,12 @@ from .errors import Refusal
 from .output import cell_dims, date_text, open_climatology, with_one_percentile
 
 LIMITS = (0.1, 0.3, 0.5)
+# What else may differ between two files, by their attributes: then not all is the estimate's doing.
+_FACTS = {
+    "source_variable": "variable", "baseline": "baseline", "baseline_years": "years",
+    "half_width_days": "half width", "smooth_width_days": "smoothing", "feb29": "29 February",
+    "min_valid_share": "least valid share", "max_pad_days": "filling of gaps",
+}  # fmt: skip
 _BINS = 200  # of the histogram
 _SPAN = 3.0  # of it, in root mean squares of the first day, or to beyond the last limit
 
@@ -31,6 +37,7 @@ class Accuracy:
     always     of limits: of cells that are as near on every day
     bias, mean_abs, worst  (*cell) float64: the mean, the mean absolute and the largest absolute
     edges, counts  of the histogram; the outermost bins hold what lies beyond, too
+    unlike  what else differs by what the files say of themselves: 'half width 5 and 1'
     """
 
     exact: str
@@ -53,6 +60,7 @@ class Accuracy:
     worst: np.ndarray
     edges: np.ndarray
     counts: np.ndarray
+    unlike: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         shares = [
@@ -66,7 +74,7 @@ class Accuracy:
             "percentile": self.percentile, "units": self.units, "values": self.values,
             "cells": self.cells, "mean": self.mean, "mean_absolute": self.mean_absolute,
             "root_mean_square": self.root_mean_square, "largest": self.largest,
-            "largest_on": self.largest_on, "shares": shares,
+            "largest_on": self.largest_on, "shares": shares, "unlike": list(self.unlike),
             "histogram": {"edges": self.edges.tolist(), "counts": self.counts.tolist()},
         }  # fmt: skip
 
@@ -114,7 +122,7 @@ def compare(
 def _check(first: xr.Dataset, second: xr.Dataset, exact: str, estimate: str) -> None:
     for what, one, other in (
         ("percentile", float(first.percentile), float(second.percentile)),
-        ("units", str(first.thresh.attrs.get("units")), str(second.thresh.attrs.get("units"))),
+        ("unit", str(first.thresh.attrs.get("units")), str(second.thresh.attrs.get("units"))),
         ("grid", _sizes(first), _sizes(second)),
     ):
         if one != other:
@@ -134,6 +142,22 @@ def _check(first: xr.Dataset, second: xr.Dataset, exact: str, estimate: str) -> 
             continue
         if {*a.dims} != {*b.dims} or not _alike(a.values, b.transpose(*a.dims)):
             raise Refusal(f"The {name} of {exact} and of {estimate} differ: two grids.")
+
+
+def _unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of what both say; a file that was edited may lack some of it."""
+    return tuple(
+        f"{what} {_said(one[name])} and {_said(other[name])}"
+        for name, what in _FACTS.items()
+        if name in one and name in other and not np.array_equal(one[name], other[name])
+    )
+
+
+def _said(value: Any) -> str:
+    """Of an attribute; of a baseline '1991 to 2020'."""
+    if isinstance(value, str):
+        return value
+    return " to ".join(f"{number:g}" for number in np.atleast_1d(value))
 
 
 def _alike(one: np.ndarray, other: xr.DataArray) -> bool:
@@ -191,5 +215,5 @@ def _compared(
         of_cells=tuple(float(np.mean(on_mean <= limit)) for limit in limits),
         always=tuple(float(np.mean(on_all <= limit)) for limit in limits),
         bias=total / days, mean_abs=absolute / days, worst=np.where(there, worst, np.nan),
-        edges=edges, counts=counts,
+        edges=edges, counts=counts, unlike=_unlike(first.attrs, second.attrs),
     )  # fmt: skip

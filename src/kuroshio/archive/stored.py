@@ -42,8 +42,15 @@ class Stored:
             ) from error
         self.attrs: dict[str, Any] = dict(self._dataset.attrs)
         self.names = tuple(name for name in variables if name in self._dataset.variables)
-        self._chunks = {name: chunks_of(self.path, name) for name in self.names}
-        self.coords = {
+        try:
+            self._chunks = {name: chunks_of(self.path, name) for name in self.names}
+            self.coords = self._coords()
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            self._dataset.close()
+            raise Refusal(f"{self.path} is damaged: {error}. Make it anew.") from error
+
+    def _coords(self) -> dict[str, Field]:
+        return {
             str(name): Field(
                 tuple(str(dim) for dim in variable.dims),
                 np.asarray(variable.values),

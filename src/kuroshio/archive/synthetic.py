@@ -28,6 +28,7 @@ import numpy as np
 from .. import calendar
 from ..calendar import LEAP_DAY
 from ..errors import Refusal
+from ..sizes import size_text
 from .shuffle import shuffle
 from .synthetic_layouts import LAYOUTS, LEVEL, Layout, grid_of, skeleton_of
 from .synthetic_world import FIRST_YEAR, FREEZING, World, make_world
@@ -146,8 +147,8 @@ def _check_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise Refusal(
-            f"The archive needs about {needed / 1e9:.1f} GB more and {folder} has "
-            f"{free / 1e9:.1f} GB free. Make fewer years or days, or a coarser grid."
+            f"The files need about {size_text(needed)} more and {folder} has {size_text(free)} "
+            "free. Choose a folder with more room, or make fewer of them or of a coarser grid."
         )
 
 

@@ -36,11 +36,17 @@ def run(arguments: argparse.Namespace) -> None:
     import json
 
     from ..accuracy import compare
+    from ..messages import note, printable
     from ..plot import check_picture, plot_accuracy
 
     if arguments.output:
         check_picture(arguments.output)
     found = compare(arguments.exact, arguments.estimate, arguments.within, arguments.percentile)
+    if found.unlike:
+        note(
+            "Differences are not of the estimate alone, for the two files differ in more: "
+            f"{'; '.join(map(printable, found.unlike))}."
+        )
     if arguments.output:
         plot_accuracy(found, arguments.output)
     if arguments.json:

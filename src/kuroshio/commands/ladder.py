@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     from ..bar import Bar
     from ..ladder.climb import Options, climb
-    from ..ladder.publish import publish, report_of
+    from ..ladder.publish import check_folder, publish, report_of
     from ..ladder.show import show
     from ..messages import note
 
@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace) -> None:
         runs=arguments.runs,
         counters=[Path(path) for path in arguments.counters],
     )
+    check_folder(options.output)
     with Bar(arguments.quiet or arguments.json) as bar:
         found = climb(options, bar.update)
     report = report_of(found)

@@ -2,7 +2,8 @@
 
 Pools merge after Pebay (2008), see moments.py; a part is taken out again by the same formulas
 solved for the rest. That loses what the pool had before in rounding: a second moment that is no
-more than that is none, and the rest's values are taken for equal.
+more than that is none, and the rest's values are taken for equal. Equal values that come to such a
+rest, no further from it than rounding, leave a pool of equal ones.
 """
 
 from __future__ import annotations
@@ -55,9 +56,13 @@ def _change(parts, first_word, signs, at, number, mean, sum2, sum3, sum4):
             )  # fmt: skip
             gone = _of_words(parts, first_word[day], signs, -1, i)
             come = _of_words(parts, first_word[day], signs, 1, i)
+            near = _OF_MEAN * abs(come[1])
             if gone[0] > 0:
+                near += _rounding(pool[0], pool[1], gone[0], gone[1])
                 pool = _without(*pool, *gone)
             if come[0] > 0:
+                if pool[2] == 0 and come[2] == 0 and abs(pool[1] - come[1]) <= near:
+                    pool = (pool[0], come[1], 0.0, 0.0, 0.0)  # what comes has no rounding
                 pool = merged(*pool, *come)
             number[day, c] = np.int32(pool[0])
             mean[day, c] = pool[1] if pool[0] > 0 else np.nan
@@ -79,6 +84,12 @@ def _of_words(parts, first, signs, sign, i):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _rounding(n, mean, k, mean_k):
+    """What the mean of n values without k of them may be off."""
+    return _OF_MEAN * (abs(mean) + abs(mean_k)) * n / max(n - k, 1.0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _without(n, mean, m2, m3, m4, k, mean_k, p2, p3, p4):
     """What is left of a pool of n values without k of them."""
     rest = n - k
@@ -89,7 +100,8 @@ def _without(n, mean, m2, m3, m4, k, mean_k, p2, p3, p4):
     share = delta / n
     r2 = m2 - p2 - delta * share * rest * k
     if r2 <= _OF_SPREAD * m2 + _OF_MEAN * abs(mean) * abs(delta) * n:
-        return (rest, mean_rest, 0.0, 0.0, 0.0)
+        none = abs(mean_rest) <= _rounding(n, mean, k, mean_k)
+        return (rest, 0.0 if none else mean_rest, 0.0, 0.0, 0.0)
     r3 = m3 - p3 - delta * share**2 * rest * k * (rest - k) - 3.0 * share * (rest * p2 - k * r2)
     r4 = (
         m4 - p4

@@ -33,6 +33,7 @@ from .studies import NAMES, studies
 from .study import Study
 
 Progress = Callable[[str, int, int], None]  # (stage, done, total)
+THREADS_MOST = 8  # a processor: readers may wait for a disk, and more of them only take memory
 PASSES = 7  # of 12 days that a rung is measured by, at least: fewer give no interval
 
 
@@ -68,6 +69,7 @@ def climb(options: Options, progress: Progress) -> Climb:
     problem = problem_of(options.scale)
     rungs, alone = _chosen(options.only)
     threads = _number("threads", options.threads, available_threads())
+    _check_threads(threads)
     passes = sum(len(each.doys) == problem.pass_days for each in problem.passes())
     runs = _number("runs", options.runs, -(-PASSES // passes))
     counted = [kernel for path in options.counters for kernel in read_counters(path)]
@@ -180,6 +182,14 @@ def _place(device: str, threads: int) -> Iterator[tuple[Place, str]]:
     else:
         with GpuPlace(gpu) as on_gpu:
             yield on_gpu, why
+
+
+def _check_threads(threads: int) -> None:
+    if threads > (most := THREADS_MOST * available_threads()):
+        raise Refusal(
+            f"{threads:,} threads were asked for, and here {most} are the most: {THREADS_MOST} a "
+            "processor. Give fewer, or nothing for as many as there are processors."
+        )
 
 
 def _check_name(folder: Path) -> None:

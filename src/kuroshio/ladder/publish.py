@@ -6,17 +6,31 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import Refusal
 from ..perf.environment import environment_with
 from ..perf.json_file import write_json, write_text
 from ..plot import plot_ladder, why_no_pictures
 from .compiled import rows
 from .page import page
+from .records import FOLDER
 from .report import JSON, Report
 
 if TYPE_CHECKING:
     from .climb import Climb
 
 PAGE, PICTURE = "ladder.html", "ladder.png"
+
+
+def check_folder(folder: Path) -> None:
+    """Raise Refusal where what is to be written could not be, before anything is measured."""
+    for name, is_folder in ((JSON, False), (PAGE, False), (PICTURE, False), (FOLDER, True)):
+        path = folder / name
+        if path.exists() and path.is_dir() != is_folder:
+            is_now, wanted = ("file", "folder") if is_folder else ("folder", "file")
+            raise Refusal(
+                f"{path} is a {is_now}, and the ladder makes a {wanted} of this name. Move it "
+                "away, or choose another folder with -o."
+            )
 
 
 def report_of(found: Climb, environment: Mapping[str, Any] | None = None) -> Report:
