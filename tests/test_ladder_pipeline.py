@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from kuroshio.archive.badfile import BadFile
 from kuroshio.errors import Refusal
+from kuroshio.ladder import gpu_place
 from kuroshio.ladder.files import BYTES, LIBRARY, files_of
 from kuroshio.ladder.pipeline import pass_times
 from kuroshio.ladder.problem import SCALES, problem_of
@@ -257,3 +259,44 @@ def test_the_parts_of_a_pass_are_disjoint_and_add_up():
     assert times.total_s == pytest.approx(10.0)
     assert (times.copy_s, times.overlap_s) == pytest.approx((2.0, 0.5))
     assert (times.io_s, times.gpu_s) == pytest.approx((2.25, 1.75))
+
+
+def test_a_buffer_is_copied_to_only_when_it_has_been_worked_on(monkeypatch):
+    """Of two buffers the third batch takes the first's; events say what waits for what."""
+    log: list[tuple] = []
+
+    class Stream:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def wait_event(self, event: Event) -> None:
+            log.append((self.name, "waits for", event.number))
+
+    class Event:
+        def __init__(self) -> None:
+            self.number = -1
+
+        def record(self, stream: Stream) -> None:
+            self.number = len(log)
+            log.append((stream.name, "event", self.number))
+
+    gpu = SimpleNamespace(
+        name="gpu", model="", stream=lambda: Stream(next(names)), event=Event,
+        empty=np.empty,
+        upload=lambda there, maps, stream: log.append((stream.name, "copies", 0)),
+    )  # fmt: skip
+    names = iter(["stream", "copying"])
+    worker = SimpleNamespace(
+        target=lambda number: None, batch=lambda maps, years: log.append(("stream", "works", 0))
+    )
+    monkeypatch.setattr(gpu_place, "Clock", lambda gpu: None)
+    feed = gpu_place.GpuPlace(gpu).feed(2, 3)
+    for number in range(4):
+        feed.send(worker, np.zeros((1, 2, 3)), number)
+    works = [at for at, entry in enumerate(log) if entry[1] == "works"]
+    copies = [at for at, entry in enumerate(log) if entry[1] == "copies"]
+    for batch in (2, 3):
+        before = works[batch - 2]
+        worked_on = next(entry[2] for entry in log[before:] if entry[:2] == ("stream", "event"))
+        waits = log.index(("copying", "waits for", worked_on))
+        assert waits < copies[batch]

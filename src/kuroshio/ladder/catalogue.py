@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from .place import Place, Worker
 from .predictions import Costs, heap_steps
 from .problem import Pass, Problem
 from .rungs import direct, heap, registers, sliding
-from .rungs.sums import CORRECTED
+from .rungs.sums import CORRECTED, PUBLISHED, Form
 
 OURS = "ours"
 EXACT, MOMENTS, STATED = "exact", "moments", "stated"  # what a rung's results are held to
@@ -83,8 +85,17 @@ def _list_room(problem: Problem, passing: Pass) -> int:
     return 8 * passing.maps + _results(passing)
 
 
-def _sums_room(problem: Problem, passing: Pass) -> int:
-    return len(passing.slots) * 5 * 8 + 8 + _results(passing)
+def _sums_room(rows: int, form: Form, passing: Pass) -> int:
+    """Four sums and a count each of a day or a slot, and a reference."""
+    return rows * (4 * np.dtype(form.dtype).itemsize + 4) + 8 + _results(passing)
+
+
+def _direct_room(problem: Problem, passing: Pass) -> int:
+    return _sums_room(len(passing.doys), PUBLISHED, passing)
+
+
+def _sliding_room(problem: Problem, passing: Pass, form: Form = PUBLISHED) -> int:
+    return _sums_room(len(passing.slots), form, passing)
 
 
 RUNGS = (
@@ -93,15 +104,16 @@ RUNGS = (
         "A", "list in registers", 2, registers.worker, _list_costs, _list_room, buffers=0,
         not_on_cpu="34 values a cell are more registers than a processor's core has",
     ),
-    Rung("B", "moments", 2, direct.worker, _direct_costs, _sums_room, promise=STATED),
-    Rung("C", "four rings", 4, direct.worker, _direct_costs, _sums_room, promise=STATED),
+    Rung("B", "moments", 2, direct.worker, _direct_costs, _direct_room, promise=STATED),
+    Rung("C", "four rings", 4, direct.worker, _direct_costs, _direct_room, promise=STATED),
     Rung(
         "D", "sliding moments", 4, sliding.worker,
-        partial(_sliding_costs, kind="float32 fma"), _sums_room, promise=STATED,
+        partial(_sliding_costs, kind="float32 fma"), _sliding_room, promise=STATED,
     ),
     Rung(
         "D+", "corrected", 4, partial(sliding.worker, form=CORRECTED),
-        partial(_sliding_costs, kind="float64 fma"), _sums_room, promise=MOMENTS,
+        partial(_sliding_costs, kind="float64 fma"), partial(_sliding_room, form=CORRECTED),
+        promise=MOMENTS,
     ),
     Rung(OURS, "this package's engine", 0, None, None, lambda problem, passing: 0, buffers=0),
 )  # fmt: skip

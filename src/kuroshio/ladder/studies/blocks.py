@@ -57,7 +57,7 @@ def run(ground: Ground) -> Study:
         f"On {place.model}, with waves of {width}, a block of {ODD} takes {ratio:.3f} times as "
         f"long as {EVEN[0]} and {EVEN[1]}; the fastest is {best}."
     )
-    verdict = judged(ratio, 1 - _NOISE, (1 + _NOISE) / lanes)
+    verdict = judged((ratio, 1 - _NOISE, (1 + _NOISE) / lanes))
     return Study(KEY, TITLE, CLAIM, predicted, COLUMNS, rows, finding, verdict)
 
 

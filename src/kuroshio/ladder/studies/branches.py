@@ -54,5 +54,5 @@ def run(ground: Ground) -> Study:
         del worker
     ratio = rows[1][2] / rows[0][2]
     finding = f"The branch takes {ratio:.2f} of the time without it on waves of {width} lanes."
-    verdict = judged(ratio, low - _NOISE, high + _NOISE)
+    verdict = judged((ratio, low - _NOISE, high + _NOISE))
     return Study(KEY, TITLE, CLAIM, predicted, COLUMNS, rows, finding, verdict)

@@ -26,8 +26,9 @@ def first_pass(ground: Ground) -> Pass:
     return next(ground.problem.passes())
 
 
-def judged(value: float, low: float, high: float) -> str:
-    return CONFIRMED if low <= value <= high else REFUTED
+def judged(*claims: tuple[float, float, float]) -> str:
+    """Whether each value lies between the lowest and the highest that was predicted of it."""
+    return CONFIRMED if all(low <= value <= high for value, low, high in claims) else REFUTED
 
 
 def usual_s(place: Place, begin: Callable[[], Any]) -> float:

@@ -54,5 +54,5 @@ def run(ground: Ground) -> Study:
         f"takes {ratio:.2f} of the heap's time."
     )
     as_said = rows[0][2] >= bytes_of_heap and rows[1][2] == 0
-    verdict = judged(ratio if as_said else float("inf"), 0, 1)
+    verdict = judged((ratio if as_said else float("inf"), 0, 1))
     return Study(KEY, TITLE, CLAIM, predicted, COLUMNS, rows, finding, verdict)

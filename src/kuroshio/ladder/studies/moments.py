@@ -65,5 +65,5 @@ def run(ground: Ground, answers: Answers) -> Study:
         f"right fourth moment, and {within:.1%} corrected."
     )
     return Study(
-        KEY, TITLE, CLAIM, predicted, COLUMNS, rows, finding, judged(within, _CLAIMED, 1.0)
+        KEY, TITLE, CLAIM, predicted, COLUMNS, rows, finding, judged((within, _CLAIMED, 1.0))
     )
