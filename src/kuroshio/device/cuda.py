@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import context, inflater, nvcomp
+from . import context, inflater, nvcomp, signals
 from .gpu import DeviceArray, GpuError, Inflater
 from .names import gpu_name
 from .occupancy import limits_of_device
@@ -330,7 +330,7 @@ class CupyGpu:
 
     def kernels(self, text: str, names: Sequence[str]) -> Mapping[str, CupyKernel]:
         cupy = self._cupy
-        with self.use():
+        with self.use(), signals.kept():
             try:
                 module = cupy.RawModule(code=text, options=("-std=c++17", _NO_FUSING[kind()]))
                 return {name: CupyKernel(module.get_function(name)) for name in names}
