@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from .memory_output import MemoryOutput
 from .recorder import Recorder
 from .request import Request
 from .sizes import size_text
-
-if TYPE_CHECKING:
-    pass
 
 MEMORY_SHARE = 0.5  # of what is available, unless the user says otherwise
 Progress = Callable[[str, int, int], None]  # (what, done, total)
